@@ -1,0 +1,1 @@
+"""Measurements: each figure is made by one command."""

@@ -1,0 +1,239 @@
+"""The composition root: a URL becomes a store, an engine and Control. The only place that builds things."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import Any, TypeVar
+
+from halfway.authoring.policy import Queue
+from halfway.authoring.run import Run
+from halfway.authoring.step import Failure
+from halfway.authoring.steps import Handler
+from halfway.authoring.workflow import Workflow
+from halfway.control.actions import Actions
+from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
+from halfway.domain.run import Kind
+from halfway.engine.catalog import Catalog
+from halfway.engine.settings import Settings
+from halfway.engine.worker import Worker
+from halfway.errors import DefinitionError, HalfwayError, NotFound
+from halfway.ports import NewRun, NoPoints, Points, Started
+from halfway.store import Store, open_store
+from halfway.store.ids import new_id
+from halfway.store.life import identity
+
+I = TypeVar("I")  # noqa: E741
+
+STILL = frozenset({RunStatus.MANUAL_REQUIRED, RunStatus.WAITING}) | FINAL  # nothing more happens by itself
+
+
+class Halfway:
+    """Starts runs, reads them, and makes workers. Creating one touches nothing; the first use opens the database.
+
+    url: `sqlite:///path/to/file.db` or `postgresql://user@host/name`. artifacts: a folder; by default beside the SQLite file.
+    Raises DefinitionError for two workflows of one name and version, and UnsafeStep for a contract with a hole (R-J1).
+    """
+
+    def __init__(
+        self, url: str, *, workflows: Sequence[Workflow[Any]], artifacts: str | os.PathLike[str] | None = None,
+        settings: Settings | None = None, points: Points | None = None,
+    ) -> None:  # fmt: skip
+        self.url = url
+        self._artifacts = None if artifacts is None else os.fspath(artifacts)
+        self.settings = settings or Settings()
+        self._points = points or NoPoints()
+        self.workflows: dict[tuple[str, int], Workflow[Any]] = {}
+        for workflow in workflows:
+            place = (workflow.name, workflow.version)
+            if place in self.workflows:
+                problem = f"version {workflow.version} is given twice."
+                raise DefinitionError("DEFINITION", workflow=workflow.name, problem=problem, remedy="Give the second one another version.")
+            self.workflows[place] = workflow
+        self._handlers: dict[str, Handler] = {
+            step.code: workflow.handlers[step.name] for workflow in workflows for step in workflow.spec.steps
+        }
+        self._store: Store | None = None
+        self._opening = threading.Lock()
+        self._workers: list[Worker] = []
+        self._ends = threading.Condition()
+
+    # ── the store behind it ──
+
+    @property
+    def store(self) -> Store:
+        """The open store; opened, checked and told about the definitions at the first use."""
+        with self._opening:
+            if self._store is None:
+                store = open_store(self.url, create=True, artifacts=self._artifacts, points=self._points)
+                store.runs.register([workflow.spec for workflow in self.workflows.values()])
+                self._store = store
+            return self._store
+
+    @property
+    def control(self) -> Actions:
+        """What an operator may order."""
+        store = self.store
+        return Actions(store.runs, store.reading, self._handlers, self._wake)
+
+    def close(self) -> None:
+        """Stops the workers of this object and closes its connections."""
+        for worker in self._workers:
+            worker.stop()
+        if self._store is not None:
+            self._store.close()
+
+    # ── starting ──
+
+    def start(
+        self, workflow: Workflow[I], input: I, /, *, deadline: datetime | None = None, priority: int = 0, correlation_id: str = "",
+        again: str | None = None, within: object = None,
+    ) -> Run[I]:  # fmt: skip
+        """Starts a run, or answers the one that already stands under the input's key (`created` is False then).
+
+        deadline: no attempt starts after it; with a time zone. again: the audited reason for a second run under a key whose first
+        run has ended. within: a connection of the same database; the run exists if its transaction commits. Raises InvalidInput,
+        KeyConflict (the key belongs to a run with another input) and DatabaseError.
+        """
+        new = self._new(workflow, input, deadline=deadline, priority=priority, correlation_id=correlation_id, again=again)
+        return self._started(workflow, [new], self.store.runs.create([new], within=within), within)[0]
+
+    def start_many(self, workflow: Workflow[I], inputs: Sequence[I], /, *, priority: int = 0) -> Sequence[Run[I]]:
+        """Starts many runs in one transaction; all or none."""
+        new = [self._new(workflow, input, priority=priority) for input in inputs]
+        return self._started(workflow, new, self.store.runs.create(new), None)
+
+    def _new(
+        self, workflow: Workflow[I], input: I, *, deadline: datetime | None = None, priority: int = 0, correlation_id: str = "",
+        again: str | None = None,
+    ) -> NewRun:  # fmt: skip
+        if self.workflows.get((workflow.name, workflow.version)) is not workflow:
+            known = ", ".join(sorted(name for name, _ in self.workflows)) or "none"
+            raise NotFound("WORKFLOW_UNKNOWN", workflow=workflow.name, known=known)
+        run_id = new_id()
+        text = workflow.encode(input)
+        return NewRun(
+            run_id, workflow.spec, text, workflow.key_of(input), workflow.resource_of(input), correlation_id or run_id, priority,
+            None if deadline is None else _microseconds(deadline), again=again,
+        )  # fmt: skip
+
+    def _started(self, workflow: Workflow[I], new: Sequence[NewRun], started: Sequence[Started], within: object) -> Sequence[Run[I]]:
+        if within is None:  # else the caller has not committed yet, and the worker's next look finds it
+            self._wake(tuple({route for one in started for route in one.ready}))
+        return [
+            _fresh(workflow, asked) if one.created else self._run(workflow, one.run_id, created=False)
+            for asked, one in zip(new, started, strict=True)
+        ]
+
+    def _wake(self, routes: tuple[str, ...]) -> None:
+        for worker in self._workers:
+            if worker.alive:
+                worker.wake(routes)
+
+    # ── reading ──
+
+    def get(self, workflow: Workflow[I], run_id: str, /) -> Run[I]:
+        """A snapshot of a run. Raises NotFound if there is none of this workflow."""
+        return self._run(workflow, run_id, created=False)
+
+    def result(self, run: Run[I], /, *, timeout: timedelta) -> Run[I]:
+        """Waits until the run has ended or needs something from outside; raises HalfwayError TIMEOUT_WAITING if it still goes on."""
+        workflow = self._workflow_of(run)
+        until = monotonic() + timeout.total_seconds()
+        pause = 0.002
+        while True:
+            now = self._run(workflow, run.id, created=run.created)
+            if now.status in STILL:
+                return now
+            left = until - monotonic()
+            if left <= 0:
+                raise HalfwayError("TIMEOUT_WAITING", run=run.id, status=now.status, seconds=timeout.total_seconds())
+            with self._ends:
+                self._ends.wait(min(pause, left))
+            pause = min(pause * 1.5, 0.25)
+
+    def _workflow_of(self, run: Run[I]) -> Workflow[I]:
+        try:
+            return self.workflows[run.type, run.version]
+        except KeyError:
+            known = ", ".join(sorted(name for name, _ in self.workflows))
+            raise NotFound("WORKFLOW_UNKNOWN", workflow=run.type, known=known) from None
+
+    def _run(self, workflow: Workflow[I], run_id: str, *, created: bool) -> Run[I]:
+        detail = self.store.reading.detail(run_id)
+        row = detail.run
+        if row.type != workflow.name:
+            raise NotFound("RUN_UNKNOWN", run=run_id)
+        steps = [record for record in detail.records if record.record.key.kind is Kind.STEP]
+        failed = next((one for one in steps if one.record.status is RecordStatus.FAILED), None)
+        failure = None if failed is None else Failure(failed.record.key.step, failed.record.code, failed.error or "")
+        return Run(
+            id=row.id, type=row.type, version=row.version, key=detail.key, status=row.status, input=workflow.parse(detail.input),
+            failure=failure, created=created,
+            outputs={one.record.key.step: one.output for one in steps if one.output is not None},
+            steps={one.record.key.step: one.record.status for one in steps},
+        )  # fmt: skip
+
+    def _ended(self, run_id: str) -> None:
+        with self._ends:
+            self._ends.notify_all()
+
+    # ── twins for async programs ──
+
+    async def astart(
+        self, workflow: Workflow[I], input: I, /, *, deadline: datetime | None = None, priority: int = 0, correlation_id: str = "",
+        again: str | None = None,
+    ) -> Run[I]:  # fmt: skip
+        """`start` for an async program."""
+        return await asyncio.to_thread(
+            lambda: self.start(workflow, input, deadline=deadline, priority=priority, correlation_id=correlation_id, again=again)
+        )
+
+    async def aget(self, workflow: Workflow[I], run_id: str, /) -> Run[I]:
+        """`get` for an async program."""
+        return await asyncio.to_thread(self.get, workflow, run_id)
+
+    async def aresult(self, run: Run[I], /, *, timeout: timedelta) -> Run[I]:
+        """`result` for an async program."""
+        return await asyncio.to_thread(lambda: self.result(run, timeout=timeout))
+
+    # ── working ──
+
+    def worker(self, *queues: Queue, slots: int = 8, threads: int | None = None) -> Worker:
+        """A worker for these queues (default: all that the workflows name); use it in `with`, or call `run_forever()`.
+
+        slots: attempts at once for `async def`; threads: for `def`, by default as many, at most 32.
+        """
+        return self._worker([queue.name for queue in queues], slots, threads, kill_after=None)
+
+    def _worker(self, queues: Sequence[str], slots: int, threads: int | None, *, kill_after: int | None) -> Worker:
+        if slots < 1:
+            raise DefinitionError("DEFINITION", workflow="worker", problem=f"slots is {slots}.", remedy="Give 1 or more.")
+        store = self.store
+        catalog = Catalog(store.runs, list(self.workflows.values()))
+        worker = Worker(
+            runs=store.runs, lives=store.lives, artifacts=store.artifacts, reading=store.reading, catalog=catalog, settings=self.settings,
+            points=self._points, queues=queues or sorted(catalog.queues), slots=slots, threads=threads or min(slots, 32),
+            identity=identity(), kill_after=kill_after, on_end=self._ended,
+        )  # fmt: skip
+        self._workers.append(worker)
+        return worker
+
+
+def _fresh(workflow: Workflow[I], new: NewRun) -> Run[I]:
+    return Run(
+        id=new.id, type=workflow.name, version=workflow.version, key=new.key, status=RunStatus.PENDING, input=workflow.parse(new.input),
+        failure=None, created=True, outputs={}, steps={},
+    )  # fmt: skip
+
+
+def _microseconds(moment: datetime) -> int:
+    if moment.tzinfo is None:
+        raise DefinitionError("DEFINITION", workflow="start", problem=f"the deadline {moment} has no time zone.", remedy="Give one with tzinfo.")
+    return int(moment.astimezone(UTC).timestamp() * 1_000_000)
+
+

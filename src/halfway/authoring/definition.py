@@ -1,0 +1,28 @@
+"""What names a step in the author's code: `step.output(x)`, `after=[x]`, `run.output(x)`."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from pydantic import TypeAdapter
+
+from halfway.authoring.values import decode
+
+InputT_contra = TypeVar("InputT_contra", contravariant=True)
+OutputT_co = TypeVar("OutputT_co", covariant=True)
+
+
+class StepDefinition(Generic[InputT_contra, OutputT_co]):
+    """A declared step. Refer to it by this object; only the engine runs it, so it cannot be called."""
+
+    def __init__(self, *, workflow: str, name: str, adapter: TypeAdapter[OutputT_co]) -> None:
+        self.workflow = workflow
+        self.name = name
+        self._adapter = adapter
+
+    def decode(self, text: str) -> OutputT_co:
+        """An output of this step, read back from its stored JSON."""
+        return decode(self._adapter, text, what=f"output of {self.name}")
+
+    def __repr__(self) -> str:
+        return f"<step {self.name} of {self.workflow}>"

@@ -1,0 +1,141 @@
+"""The options that the decorators of a step share, and how a workflow's defaults fill them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Generic, TypedDict, TypeVar, cast
+
+from halfway.authoring.definition import StepDefinition
+from halfway.authoring.policy import LONGEST, Errors, Queue, Retry
+from halfway.authoring.shape import Misshapen
+from halfway.authoring.step import Step
+from halfway.domain.spec import OnFailure, Sort, Then
+
+I = TypeVar("I")
+
+TIMEOUT = timedelta(minutes=5)
+
+
+class Work(TypedDict, Generic[I], total=False):
+    """Where a step stands, how it is executed, and its contract."""
+
+    name: str  # default: the function's name in capitals
+    after: Sequence[StepDefinition[I, object]]  # default: the step declared just before; []: at once
+    on_failure: OnFailure  # default: the workflow's
+    retry: Retry
+    timeout: timedelta
+    queue: Queue
+    errors: Errors
+    idempotent: bool | timedelta  # the receiver drops a repeat with the same step.key; for how long
+    irreversible: bool
+    approver: str  # the role that decides when a machine must not
+    evidence: str  # what proves that it ran, where no probe can look
+    accept_unknown: str  # why no probe is possible; silences the recommendation, never the rule
+    effect_key: Callable[[Step[I]], str]  # a business key instead of run and step, so that two runs meet at the receiver
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """A step's options, complete and checked."""
+
+    after: tuple[str, ...]
+    on_failure: OnFailure
+    retry: Retry
+    timeout: timedelta
+    queue: Queue
+    errors: Errors
+    idempotent: bool
+    idempotent_for: timedelta | None
+    irreversible: bool
+    approver: str
+    evidence: str
+    accept_unknown: str
+    effect_key: Callable[[Step[Any]], str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Defaults:
+    """What a workflow gives to all its steps."""
+
+    on_failure: OnFailure
+    retry: Retry
+    errors: Errors
+    queue: Queue
+
+
+_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "name": (str, "a text"),
+    "after": ((list, tuple), "a list of steps"),
+    "on_failure": (Then, "a member of Then"),
+    "retry": (Retry, "a Retry"),
+    "timeout": (timedelta, "a timedelta"),
+    "queue": (Queue, "a Queue"),
+    "errors": (Errors, "an Errors"),
+    "idempotent": ((bool, timedelta), "True, False or a timedelta"),
+    "irreversible": (bool, "True or False"),
+    "approver": (str, "the name of a role"),
+    "evidence": (str, "a text"),
+    "accept_unknown": (str, "the reason"),
+    "effect_key": (Callable, "a function of the step"),  # type: ignore[dict-item]
+}
+_NEEDS_EFFECT = ("idempotent", "accept_unknown", "effect_key")
+
+
+def settle_options(options: Mapping[str, object], *, sort: Sort, after: tuple[str, ...], defaults: Defaults) -> Settings:
+    """The options of one step with the workflow's defaults; raises Misshapen for one that cannot work."""
+    for name, value in options.items():
+        _check_kind(name, value)
+        if sort is Sort.TRANSACTION and name in _NEEDS_EFFECT:
+            raise Misshapen(f"{name}= means nothing in a transaction.", "A transaction's answer cannot be lost; remove the option.")
+    given = cast("Work[Any]", options)
+    timeout = positive("timeout", given.get("timeout", TIMEOUT))
+    idempotent = given.get("idempotent", False)
+    if isinstance(idempotent, timedelta) and positive("idempotent", idempotent) <= timeout:
+        problem = f"the receiver knows the key for {idempotent}, not longer than the timeout of {timeout}."
+        raise Misshapen(problem, "Shorten timeout=, or leave idempotent= out and give a probe.")
+    return Settings(
+        after=after,
+        on_failure=checked_on_failure(given.get("on_failure", defaults.on_failure)),
+        retry=given.get("retry", defaults.retry),
+        timeout=timeout,
+        queue=given.get("queue", defaults.queue),
+        errors=given.get("errors", defaults.errors),
+        idempotent=bool(idempotent),
+        idempotent_for=idempotent if isinstance(idempotent, timedelta) else None,
+        irreversible=given.get("irreversible", False),
+        approver=_text(given, "approver"),
+        evidence=_text(given, "evidence"),
+        accept_unknown=_text(given, "accept_unknown"),
+        effect_key=given.get("effect_key"),
+    )
+
+
+def positive(name: str, time: timedelta) -> timedelta:
+    """The time, if it is more than nothing and can be kept."""
+    if not timedelta(0) < time <= LONGEST:
+        raise Misshapen(f"{name} is {time}.", f"Give a time of more than 0 and at most {LONGEST.days} days.")
+    return time
+
+
+def checked_on_failure(then: OnFailure) -> OnFailure:
+    """What follows a final failure, if it is one of the two that make sense."""
+    if then not in (Then.FAIL, Then.MANUAL):
+        raise Misshapen(f"on_failure is {then}.", "Give Then.FAIL or Then.MANUAL.")
+    return then
+
+
+def _check_kind(name: str, value: object) -> None:
+    if name not in _KINDS:
+        raise Misshapen(f"there is no option {name}=.", f"The options are {', '.join(_KINDS)}.")
+    kind, told = _KINDS[name]
+    if not isinstance(value, kind):
+        raise Misshapen(f"{name} is {value!r}.", f"Give {told}.")
+
+
+def _text(given: Work[Any], name: str) -> str:
+    text = cast(str, given.get(name, ""))
+    if name in given and not text.strip():
+        raise Misshapen(f"{name} is empty.", f"Say it, or leave {name}= out.")
+    return text.strip()

@@ -1,0 +1,59 @@
+"""What pydantic knows about an annotated type: whether it can be kept, what it mentions, and its fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any, cast
+
+from pydantic import TypeAdapter
+
+_PROSE = ("title", "description", "examples")
+_NAMED = ("properties", "$defs", "patternProperties")  # here the keys are the author's names, not JSON Schema's
+
+
+def mentions(adapter: TypeAdapter[Any], *, kind: str | None = None, cls: type | None = None) -> bool:
+    """Whether the type contains, at any depth, a part of this kind of pydantic or this class."""
+    for node in _nodes(adapter.core_schema):
+        if (kind is not None and node.get("type") == kind) or (cls is not None and node.get("cls") is cls):
+            return True
+    return False
+
+
+def fingerprint(adapter: TypeAdapter[Any]) -> str:
+    """A short hash of the type's shape; a changed docstring or title does not change it."""
+    try:
+        shape: object = _without_prose(adapter.json_schema(mode="validation"))
+    except Exception:  # a type that pydantic can read but not describe
+        shape = repr(adapter)
+    return short_hash(json.dumps(shape, sort_keys=True, default=str))
+
+
+def short_hash(*parts: str) -> str:
+    """The first 16 hex digits of the SHA-256 of all parts."""
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+
+
+def _nodes(part: object) -> Iterator[dict[str, object]]:
+    if isinstance(part, dict):
+        node = cast("dict[str, object]", part)
+        yield node
+        for key, inner in node.items():
+            if key not in ("metadata", "config"):
+                yield from _nodes(inner)
+    elif isinstance(part, list | tuple):
+        for inner in cast("list[object]", part):
+            yield from _nodes(inner)
+
+
+def _without_prose(part: object, *, named: bool = False) -> object:
+    if isinstance(part, dict):
+        return {
+            key: _without_prose(inner, named=not named and key in _NAMED)
+            for key, inner in cast("dict[str, object]", part).items()
+            if named or key not in _PROSE
+        }
+    if isinstance(part, list):
+        return [_without_prose(inner) for inner in cast("list[object]", part)]
+    return part

@@ -1,0 +1,136 @@
+"""Reading an author's function: what it takes, what it returns, and why it cannot be a step."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from halfway.authoring.schemas import mentions
+from halfway.authoring.step import AsyncMark, Mark
+
+
+class Misshapen(Exception):
+    """Why a function or a type cannot be used; the caller knows where it stands."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.problem, self.remedy = problem, remedy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What a step's function looks like."""
+
+    is_async: bool
+    takes_mark: bool
+    output: TypeAdapter[Any]
+
+
+def read_step(function: Callable[..., object], names: Mapping[str, Any]) -> Shape:
+    """The shape of a step's function; `names` are the local names its annotations may use."""
+    is_async = is_coroutine(function)
+    taken = parameters(function)
+    if len(taken) not in (1, 2):
+        raise Misshapen(f"{called(function)} takes {len(taken)} arguments.", "Take the step, and the mark if you want it.")
+    if len(taken) == 2:
+        _check_mark(annotation_of(function, taken[1], names), is_async)
+    return Shape(is_async=is_async, takes_mark=len(taken) == 2, output=_output(function, names))
+
+
+def read_transaction(function: Callable[..., object], names: Mapping[str, Any]) -> Shape:
+    """The shape of a transaction's function."""
+    if is_coroutine(function):
+        raise Misshapen(f"{called(function)} is 'async def', but a transaction holds its connection while it runs.", "Write it with 'def'.")
+    taken = parameters(function)
+    if len(taken) != 2:
+        raise Misshapen(f"{called(function)} takes {len(taken)} arguments.", "Take the step and the connection.")
+    return Shape(is_async=False, takes_mark=False, output=_output(function, names))
+
+
+def read_helper(function: Callable[..., object], *, takes: int, what: str) -> bool:
+    """Whether a probe or a verify function is `async def`; refuses one that takes the wrong number of arguments."""
+    found = len(parameters(function))
+    if found != takes:
+        told = "the step" if takes == 1 else "the step and its output"
+        raise Misshapen(f"the {what} {called(function)} takes {found} arguments.", f"Take {told}.")
+    return is_coroutine(function)
+
+
+def adapter_for(annotation: Any) -> TypeAdapter[Any]:
+    """The pydantic adapter of a type; refuses a type whose values cannot be kept."""
+    if typing.get_origin(annotation) in (Coroutine, typing.Awaitable):
+        raise Misshapen("the annotation is a coroutine.", "Write the function with 'async def' and annotate what it returns.")
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0]
+        raise Misshapen(f"pydantic cannot handle {annotation!r}: {reason}.", "Use a model, a dataclass or a plain type.") from error
+    if mentions(adapter, kind="generator"):
+        raise Misshapen(f"{annotation!r} can be read only once.", "Use list[…].")
+    if mentions(adapter, kind="callable"):
+        raise Misshapen(f"{annotation!r} holds a function, which is not data.", "Use a model, a dataclass or a plain type.")
+    return adapter
+
+
+def called(function: object) -> str:
+    """The name of a function for messages."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def is_coroutine(function: Callable[..., object]) -> bool:
+    """Whether calling it gives a coroutine."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
+    """The positional parameters that must be given."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise Misshapen(f"{called(function)} is a generator.", "Return the output instead of yielding it.")
+    found: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.default is not parameter.empty or parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            raise Misshapen(f"{called(function)} takes {parameter}, which nobody gives.", "Give it a default, or remove it.")
+        found.append(parameter)
+    return found
+
+
+def annotation_of(function: Callable[..., object], parameter: inspect.Parameter, names: Mapping[str, Any]) -> object:
+    """The evaluated annotation of a parameter, or the empty annotation."""
+    return _evaluated(function, parameter.annotation, names)
+
+
+def _check_mark(annotation: object, is_async: bool) -> None:
+    if annotation is inspect.Parameter.empty:
+        return
+    wanted = AsyncMark if is_async else Mark
+    if annotation is not wanted:
+        how = "async def" if is_async else "def"
+        raise Misshapen(
+            f"the second argument is annotated as {getattr(annotation, '__name__', annotation)}.",
+            f"A '{how}' step takes 'mark: {wanted.__name__}' there, or nothing.",
+        )
+
+
+def _output(function: Callable[..., object], names: Mapping[str, Any]) -> TypeAdapter[Any]:
+    annotation = inspect.signature(function).return_annotation
+    if annotation is inspect.Signature.empty:
+        raise Misshapen(f"{called(function)} does not say what it returns.", "Annotate it, '-> None' if it returns nothing.")
+    return adapter_for(_evaluated(function, annotation, names))
+
+
+def _evaluated(function: Callable[..., object], annotation: object, names: Mapping[str, Any]) -> object:
+    if not isinstance(annotation, str):
+        return annotation
+    plain: Any = inspect.unwrap(getattr(function, "func", function))
+    known: dict[str, Any] = {**names, **inspect.getclosurevars(plain).nonlocals} if inspect.isfunction(plain) else dict(names)
+    try:
+        return eval(annotation, getattr(plain, "__globals__", {}), known)
+    except Exception as error:
+        raise Misshapen(f"the annotation {annotation!r} cannot be resolved: {error}.", "Import or define that name.") from error

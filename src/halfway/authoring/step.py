@@ -1,0 +1,284 @@
+"""What the author's functions receive and answer with.
+
+`Host` is what the engine gives to one attempt; `Step` and the marks are the author's view of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import Lock
+from types import TracebackType
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+
+from pydantic import TypeAdapter
+
+from halfway.authoring.definition import StepDefinition
+from halfway.authoring.values import decode, encode
+from halfway.domain.contract import Place
+from halfway.errors import DefinitionError, HalfwayError, InvalidInput, NotFound
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+InputT_co = TypeVar("InputT_co", covariant=True)
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+_FACTS: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+_MISSING = object()
+
+
+# ── what a probe answers ──
+
+
+@dataclass(frozen=True)
+class Found(Generic[T_co]):
+    """It happened, and this is what the step would have returned."""
+
+    value: T_co
+
+
+@dataclass(frozen=True)
+class Absent:
+    """It provably did not happen. The effect's rule says whether a machine may repeat it."""
+
+
+@dataclass(frozen=True)
+class CannotTell:
+    """The probe looked and still does not know. A person decides."""
+
+    reason: str
+
+
+# ── values ──
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A reference to stored content; small enough to be a step's output."""
+
+    id: str
+    name: str
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Which step failed, and why."""
+
+    step: str
+    code: str
+    message: str
+
+
+# ── what the engine gives to one attempt ──
+
+
+class Host(Protocol):
+    """One attempt, as the engine runs it. Its key is `{run}:{step}`."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def step_name(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def correlation_id(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+
+    def input_text(self) -> str:
+        """The run's input as JSON."""
+        ...
+
+    def output_text(self, step: str, /) -> str | None:
+        """An ancestor's output as JSON; None if it has none."""
+        ...
+
+    def ensure_running(self) -> None:
+        """Raises AttemptEnded if this attempt is over."""
+        ...
+
+    def remaining(self) -> float:
+        """Seconds until this attempt times out."""
+        ...
+
+    def cancel_requested(self) -> bool: ...
+
+    def evidence(self, facts_json: str, /) -> None:
+        """Durable when it returns."""
+        ...
+
+    def save(self, name: str, content: bytes, /) -> tuple[str, str, int]:
+        """Stores an artifact and returns its id, SHA-256 and size."""
+        ...
+
+    def read(self, artifact_id: str, name: str, /) -> bytes: ...
+
+    def take_mark(self) -> None:
+        """Returns when the mark is committed; raises MarkRefused or AttemptEnded if nothing may begin."""
+        ...
+
+    async def atake_mark(self) -> None: ...
+
+
+# ── the effect mark ──
+
+
+class _SingleUse:
+    """The state that both marks share.
+
+    `place` stays INSIDE when an exception left the block, which is then in `failed`.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._use = Lock()  # taken once and never given back
+        self.place = Place.BEFORE
+        self.failed: BaseException | None = None
+
+    def _enter_once(self) -> None:
+        if not self._use.acquire(blocking=False):
+            raise HalfwayError("MARK_MISUSED", step=self._host.step_name, run=self._host.run_id, problem="entered its effect mark twice.")
+
+    def _leave(self, error: BaseException | None) -> None:
+        if error is None:
+            self.place = Place.CLOSED
+        else:
+            self.failed = error
+
+
+class Mark(_SingleUse):
+    """Encloses the one outside call of a `def` step: `with mark:`.
+
+    Before it nothing can have happened; an answer that is lost inside it is a lost answer.
+    """
+
+    def __enter__(self) -> None:
+        self._enter_once()
+        self._host.take_mark()
+        self.place = Place.INSIDE
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
+        self._leave(error)
+
+
+class AsyncMark(_SingleUse):
+    """Encloses the one outside call of an `async def` step: `async with mark:`."""
+
+    async def __aenter__(self) -> None:
+        self._enter_once()
+        await self._host.atake_mark()
+        self.place = Place.INSIDE
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
+        self._leave(error)
+
+
+# ── the first argument of every function an author writes ──
+
+
+class Step(Generic[InputT_co]):
+    """One attempt of one step, as its function sees it."""
+
+    def __init__(
+        self,
+        host: Host,
+        *,
+        input: TypeAdapter[Any],
+        upstream: frozenset[StepDefinition[Any, object]],
+        effect_key: Callable[[Step[Any]], str] | None = None,
+    ) -> None:
+        self._host = host
+        self._adapter = input
+        self._upstream = upstream
+        self._effect_key = effect_key
+        self._input: object = _MISSING
+        self._outputs: dict[StepDefinition[Any, object], object] = {}
+        self._key: str | None = None
+
+    @property
+    def input(self) -> InputT_co:
+        """The run's input."""
+        if self._input is _MISSING:
+            self._input = decode(self._adapter, self._host.input_text(), what="input of the run")
+        return cast(InputT_co, self._input)
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self._host.run_id
+
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt, from 1."""
+        return self._host.attempt
+
+    @property
+    def correlation_id(self) -> str:
+        """The id that all runs and log lines of one business case share."""
+        return self._host.correlation_id
+
+    @property
+    def key(self) -> str:
+        """The same on every attempt: give it to the receiver, so that a repeat is recognised."""
+        if self._key is None:
+            self._key = self._host.key if self._effect_key is None else self._business_key(self._effect_key)
+        return self._key
+
+    @property
+    def cancel_requested(self) -> bool:
+        """Whether someone asked the run to stop at the next safe boundary."""
+        return self._host.cancel_requested()
+
+    @property
+    def remaining(self) -> timedelta:
+        """The time until this attempt times out: give it to clients as their timeout."""
+        return timedelta(seconds=max(0.0, self._host.remaining()))
+
+    def output(self, step: StepDefinition[InputT_co, T], /) -> T:
+        """What an earlier step returned. Never does I/O."""
+        self._host.ensure_running()
+        known = self._outputs.get(step, _MISSING)
+        if known is _MISSING:
+            known = self._outputs[step] = step.decode(self._output_text(step))
+        return cast(T, known)
+
+    def evidence(self, **facts: Json) -> None:
+        """Keeps facts that prove what happened; durable when it returns, also if the step then fails."""
+        self._host.ensure_running()
+        self._host.evidence(encode(_FACTS, facts, what=f"evidence of {self._host.step_name}"))
+
+    def save(self, name: str, content: str | bytes, /) -> Artifact:
+        """Stores content of any size and returns the reference to it."""
+        self._host.ensure_running()
+        raw = content.encode() if isinstance(content, str) else content
+        artifact_id, sha256, size = self._host.save(name, raw)
+        return Artifact(artifact_id, name, sha256, size)
+
+    def read(self, artifact: Artifact, /) -> bytes:
+        """The stored content; its hash is checked."""
+        self._host.ensure_running()
+        return self._host.read(artifact.id, artifact.name)
+
+    def _output_text(self, step: StepDefinition[Any, object]) -> str:
+        if step not in self._upstream:
+            raise DefinitionError(
+                "DEFINITION",
+                workflow=step.workflow,
+                problem=f"step {self._host.step_name} reads the output of {step.name}, which does not stand before it.",
+                remedy=f"Add {step.name} to its after=[…].",
+            )
+        text = self._host.output_text(step.name)
+        if text is None:
+            raise NotFound("OUTPUT_MISSING", step=step.name, run=self._host.run_id, status="skipped")
+        return text
+
+    def _business_key(self, effect_key: Callable[[Step[Any]], object]) -> str:
+        key = effect_key(self)
+        if not isinstance(key, str) or not key:
+            raise InvalidInput("KEY_INVALID", what=f"effect_key of {self._host.step_name}", problem=f"it gave {type(key).__name__}.")
+        return key

@@ -1,0 +1,1 @@
+"""The pure core: definitions, states and decisions. No I/O, no clock, no threads, no randomness."""

@@ -1,0 +1,129 @@
+"""What happens to an UNKNOWN record: the probe looks, an Absent must be late enough, and only then a person is asked (R-D1).
+
+An attempt is gone when it can send nothing any more. Found counts at once; Absent only if the probe began after every lost
+attempt was gone and the receiver has had time to show it.
+"""
+
+from __future__ import annotations
+
+from halfway.domain.contract import Rule, rule_for_absent
+from halfway.domain.lifecycle import RecordStatus, Trigger
+from halfway.domain.run import Answer, Ended, Happened, Key, Kind, Record, Report
+from halfway.domain.spec import MINUTE, SECOND
+from halfway.domain.turn import DEATHS, Turn
+
+PATIENCE = 5 * MINUTE  # how long an attempt that is not known to be gone is waited for before a person is told
+
+
+def look(turn: Turn, record: Record) -> None:
+    """The next thing to do about an UNKNOWN record that asks nobody yet and whose time to look has come."""
+    if turn.step(record.key).probe is not None:
+        _ask_world(turn, record)
+        return
+    gone_at = _gone_at(record)
+    if gone_at is not None and gone_at > turn.now:
+        _later(turn, record, gone_at)
+    elif gone_at is None and turn.now < _doubted_at(record) + PATIENCE:
+        _later(turn, record, _doubted_at(record) + PATIENCE)
+    else:
+        ask_person(turn, record)
+
+
+def _ask_world(turn: Turn, record: Record) -> None:
+    key = probe_key(record.key)
+    probe = turn.records.get(key)
+    if probe is not None and probe.status in (RecordStatus.PENDING, RecordStatus.RUNNING):
+        return  # its answer will come
+    fresh = probe or Record(key, RecordStatus.PENDING)
+    trigger = Trigger.BECAME_READY if probe is None else Trigger.REOPENED
+    turn.move(record._replace(ready_at=None, looks=record.looks + 1), Trigger.LOOKED)
+    turn.move(
+        fresh._replace(ready_at=turn.now, failures=0, lost=0, code="", looks=record.attempts, started_at=None, ended_at=None), trigger
+    )
+
+
+def probe_key(key: Key) -> Key:
+    return key._replace(kind=Kind.PROBE)
+
+
+def answered(turn: Turn, probe: Record, report: Report, began: int) -> None:
+    """A probe has answered, or given up; `probe.looks` says for which attempt it looked."""
+    turn.move(probe._replace(ended_at=turn.now, code=report.code, ready_at=None), Trigger.SUCCEEDED)
+    record = turn.records.get(probe.key._replace(kind=Kind.STEP))
+    if record is None or record.status is not RecordStatus.UNKNOWN:
+        return
+    if probe.looks != record.attempts:  # it looked for an earlier attempt: its answer says nothing about this one
+        turn.move(record._replace(ready_at=turn.now), Trigger.LOOKED)
+        return
+    answer = report.answer or Answer.CANNOT_TELL
+    turn.note("step.probed", record.key, record.attempts, answer=answer.value, code=report.code)
+    if answer is Answer.FOUND:
+        happened(turn, record, "FOUND", Trigger.FOUND)
+        return
+    settled_from = _absent_counts_from(turn, record)
+    if settled_from is None:
+        if turn.now >= _doubted_at(record) + PATIENCE:
+            ask_person(turn, record)
+        else:
+            _later(turn, record, turn.now + max(turn.step(record.key).probe_settle, SECOND))
+    elif began < settled_from:
+        _later(turn, record, max(settled_from, turn.now + SECOND // 10))
+    elif answer is Answer.ABSENT:
+        absent(turn, record)
+    else:
+        ask_person(turn, record)
+
+
+def happened(turn: Turn, record: Record, how: str, trigger: Trigger) -> None:
+    """It is known that it happened, and the payload of the fact is what the step would have returned."""
+    record = turn.settle(record, how, *record.unsettled)
+    record = record._replace(effect=Happened.HAPPENED, code="", asks="", ready_at=None, ended_at=turn.now)
+    turn.move(record, trigger, keep=True)
+    turn.note("step.completed", record.key, record.attempts, settled=how)
+
+
+def absent(turn: Turn, record: Record) -> None:
+    """It is proven that it did not happen; whether a machine may repeat it is the effect's rule."""
+    if not turn.stopping and rule_for_absent(turn.step(record.key)) is Rule.ASK_PERSON:
+        ask_person(turn, record)
+        return
+    record = turn.settle(record, "ABSENT", *record.unsettled)
+    turn.retry_or_stop(record, Report(Ended.NOTHING, code=record.code, effect=Happened.NOT), absent=True)
+
+
+def ask_person(turn: Turn, record: Record) -> None:
+    role = turn.approver(record.key)
+    turn.move(record._replace(asks=role, ready_at=None), Trigger.PERSON_NEEDED)
+    turn.note("step.person_needed", record.key, record.attempts, role=role, code=record.code)
+
+
+def probe_failed(turn: Turn, probe: Record, report: Report, began: int) -> None:
+    """A probe that raised has not said absent: it is asked again, and at its limit it cannot tell."""
+    retry = turn.retry_of(probe.key)
+    if probe.failures < retry.attempts and probe.lost < DEATHS:
+        turn.retry_or_stop(probe, report)
+    else:
+        answered(turn, probe, report._replace(answer=Answer.CANNOT_TELL), began)
+
+
+def _later(turn: Turn, record: Record, at: int) -> None:
+    turn.move(record._replace(ready_at=at), Trigger.LOOKED)
+
+
+def _doubted_at(record: Record) -> int:
+    return record.ended_at or 0
+
+
+def _gone_at(record: Record) -> int | None:
+    """From when on none of the lost attempts can send anything; None: not known."""
+    latest = 0
+    for attempt in record.unsettled:
+        if attempt.gone_at is None:
+            return None
+        latest = max(latest, attempt.gone_at)
+    return latest
+
+
+def _absent_counts_from(turn: Turn, record: Record) -> int | None:
+    gone_at = _gone_at(record)
+    return None if gone_at is None else gone_at + turn.step(record.key).probe_settle

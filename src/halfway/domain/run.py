@@ -1,0 +1,145 @@
+"""Frozen records of a run: what the database holds and what decisions read. Times are microseconds since the epoch, UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from halfway.domain.lifecycle import RecordStatus, RunStatus
+
+
+class Kind(StrEnum):
+    """What a record stands for; all kinds share states, attempts and rules."""
+
+    STEP = "STEP"
+    PROBE = "PROBE"
+    CHECK = "CHECK"
+    COMPENSATION = "COMPENSATION"
+
+
+class Key(NamedTuple):
+    """Which record of a run: one per step, round, item and kind."""
+
+    step: str
+    round: int = 1
+    item: str = ""
+    kind: Kind = Kind.STEP
+
+
+class Happened(StrEnum):
+    """What is known about a record's effect in the outside world (R-F2)."""
+
+    NONE = "none"  # nothing that could have an effect has begun
+    HAPPENED = "happened"
+    NOT = "not"  # proven: it did not happen
+    UNKNOWN = "unknown"
+
+
+class Ended(StrEnum):
+    """How an attempt ended, as far as its effect is concerned."""
+
+    SUCCESS = "SUCCESS"
+    NOTHING = "NOTHING"  # nothing happened; it may be repeated
+    FAILED = "FAILED"  # it will not work; nothing happened, or what happened is known
+    LOST = "LOST"  # its answer is missing after its mark
+    HANDED_BACK = "HANDED_BACK"  # it never began; it does not count
+
+
+class Answer(StrEnum):
+    """What a probe or a check answered."""
+
+    FOUND = "FOUND"
+    ABSENT = "ABSENT"
+    CANNOT_TELL = "CANNOT_TELL"
+    HOLDS = "HOLDS"
+    BROKEN = "BROKEN"
+
+
+class Intent(StrEnum):
+    """What was asked of a whole run, or came over it."""
+
+    CANCEL = "CANCEL"
+    EXPIRE = "EXPIRE"
+    TIMEOUT = "TIMEOUT"
+
+
+class Attempt(NamedTuple):
+    """An attempt that still matters: it runs, or its answer was lost and nothing has proven what happened."""
+
+    n: int  # rises by one with every start, so it fences every write of the attempt
+    epoch: str
+    started_at: int
+    marked: bool
+    lost: bool = False
+    gone_at: int | None = None  # from when on it can no longer send anything; None: it may still
+
+
+class Record(NamedTuple):
+    """One unit of a run, with its attempts that are open."""
+
+    key: Key
+    status: RecordStatus
+    ready_at: int | None = None  # PENDING: from when it may start; UNKNOWN: when to look again; None: not by itself
+    attempts: int = 0  # the number of the last attempt
+    failures: int = 0  # attempts that count against Retry, since a person last reset them
+    lost: int = 0  # attempts ended by the death of their worker, likewise
+    effect: Happened = Happened.NONE
+    code: str = ""
+    asks: str = ""  # the role that must decide
+    looks: int = 0  # probes asked about the present doubt
+    first_at: int | None = None  # start of the first attempt; an idempotent step's key lives from here
+    started_at: int | None = None
+    ended_at: int | None = None
+    open: tuple[Attempt, ...] = ()
+
+    @property
+    def running(self) -> Attempt | None:
+        return next((attempt for attempt in self.open if not attempt.lost), None)
+
+    @property
+    def unsettled(self) -> tuple[Attempt, ...]:
+        return tuple(attempt for attempt in self.open if attempt.lost)
+
+
+class RunRow(NamedTuple):
+    """The run itself, without its records."""
+
+    id: str
+    type: str
+    version: int
+    hash: str
+    status: RunStatus
+    revision: int = 0
+    seq: int = 0  # of the last journal entry
+    intent: Intent | None = None
+    priority: int = 0
+    correlation_id: str = ""
+    resource: str | None = None
+    blocked: bool = False  # waits for another run to release its resource
+    created_at: int = 0
+    started_at: int | None = None
+    ended_at: int | None = None
+    deadline_at: int | None = None
+    timeout_at: int | None = None
+
+
+class Snapshot(NamedTuple):
+    """A run with all its records, as decisions see it."""
+
+    run: RunRow
+    records: Mapping[Key, Record]
+
+
+class Report(NamedTuple):
+    """What an attempt hands in: how it ended, and what proves it."""
+
+    ended: Ended
+    code: str = ""
+    effect: Happened = Happened.NONE
+    retry_after: int | None = None  # microseconds, asked for by the receiver
+    answer: Answer | None = None  # of a probe or a check
+    gone: bool = True  # the body has returned, so it can send nothing any more
+    gone_after: int = 0  # how long after that it may still send (a cancelled coroutine)
+    death: bool = False  # its worker died
+    final: bool = False  # never retried, whatever Retry says

@@ -1,0 +1,148 @@
+"""One decision in the making: the snapshot as it changes, and the commands so far. Seen from outside `decide` it is pure."""
+
+from __future__ import annotations
+
+from halfway.domain.backoff import delay
+from halfway.domain.facts import Command, EndAttempt, Move, Note, SettleAttempt
+from halfway.domain.lifecycle import FINAL, RecordStatus, Trigger, advance
+from halfway.domain.run import Attempt, Happened, Intent, Key, Kind, Record, Report, Snapshot
+from halfway.domain.spec import RetrySpec, StepSpec, Then, WorkflowSpec
+
+DEATHS = 3  # attempts ended by the death of their worker, before a record counts as poison (B09)
+CLOSED_BY: dict[Intent | None, str] = {
+    Intent.CANCEL: "CANCELLED",
+    Intent.EXPIRE: "EXPIRED",
+    Intent.TIMEOUT: "RUN_TIMEOUT",
+    None: "RUN_FAILED",
+}
+
+
+class Turn:
+    """The working state of one call of `decide`."""
+
+    __slots__ = ("commands", "now", "records", "reopened", "run", "spec")
+
+    def __init__(self, spec: WorkflowSpec, snapshot: Snapshot, now: int) -> None:
+        self.spec = spec
+        self.run = snapshot.run
+        self.records = dict(snapshot.records)
+        self.now = now
+        self.commands: list[Command] = []
+        self.reopened = False  # an operator has opened a run that had ended
+
+    # ── reading ──
+
+    def step(self, key: Key) -> StepSpec:
+        return self.spec.by_name[key.step]
+
+    def of_kind(self, *kinds: Kind) -> list[Record]:
+        return [record for record in self.records.values() if record.key.kind in kinds]
+
+    @property
+    def over(self) -> bool:
+        return self.run.status in FINAL
+
+    @property
+    def stopping(self) -> bool:
+        """Nothing new of kind step starts any more: the run was stopped, or a step has failed for good."""
+        return self.run.intent is not None or any(self.fails_run(record) for record in self.records.values())
+
+    def fails_run(self, record: Record) -> bool:
+        return (
+            record.status is RecordStatus.FAILED
+            and record.key.kind is Kind.STEP
+            and not record.asks
+            and self.step(record.key).on_failure is Then.FAIL
+        )
+
+    def approver(self, key: Key) -> str:
+        return self.step(key).approver or self.spec.owner
+
+    # ── writing ──
+
+    def note(self, name: str, key: Key | None = None, n: int | None = None, **data: object) -> None:
+        if key is not None and key.kind is not Kind.STEP:
+            name = name.replace("step.", f"{key.kind.lower()}.")
+        self.commands.append(Note(name, key, n, data or None))
+
+    def move(self, record: Record, trigger: Trigger, *, keep: bool = False) -> Record:
+        """Moves a record through the lifecycle table; `record` carries the other new fields."""
+        before = self.records.get(record.key)
+        status = advance(RecordStatus.PENDING if before is None else before.status, trigger)
+        record = record._replace(status=status)
+        self.records[record.key] = record
+        self.commands.append(Move(record, trigger, keep))
+        return record
+
+    def put(self, record: Record) -> None:
+        """Its open attempts have changed, its state has not."""
+        self.records[record.key] = record
+
+    def end(self, record: Record, attempt: Attempt, report: Report, *, unsettled: bool) -> Record:
+        """The running attempt ends; an unsettled one stays open until something proves what happened."""
+        gone_at = self.now + report.gone_after if report.gone else None
+        self.commands.append(EndAttempt(record.key, attempt.n, report.ended, report.code, gone_at))
+        others = tuple(other for other in record.open if other.n != attempt.n)
+        if unsettled:
+            others += (attempt._replace(lost=True, gone_at=gone_at),)
+        return record._replace(open=others)
+
+    def settle(self, record: Record, how: str, *attempts: Attempt) -> Record:
+        """It is known now what became of these lost attempts."""
+        for attempt in attempts:
+            self.commands.append(SettleAttempt(record.key, attempt.n, how, attempt.gone_at))
+        settled = {attempt.n for attempt in attempts}
+        return record._replace(open=tuple(attempt for attempt in record.open if attempt.n not in settled))
+
+    # ── the three ways on after "nothing happened" ──
+
+    def retry_or_stop(self, record: Record, report: Report, absent: bool = False) -> None:
+        """Nothing happened: another attempt, the end of the attempts, or the end of the run for this record."""
+        step = self.step(record.key)
+        retry = self.retry_of(record.key)
+        spent = report.final or record.failures >= retry.attempts or record.lost >= DEATHS
+        stopped = record.key.kind is Kind.STEP and self.stopping
+        record = record._replace(code=report.code or record.code, effect=report.effect, ended_at=self.now, asks="")
+        if record.unsettled and (stopped or spent or self.key_forgotten(step, record)):
+            self.doubt(record)
+        elif stopped:
+            self.stop(record, absent)
+        elif spent:
+            self.fail(record, Trigger.NOT_HAPPENED if absent else Trigger.FAILED)
+        else:
+            wait = delay(retry, record.failures + record.lost, f"{self.run.id}:{record.key.step}:{record.key.item}", report.retry_after)
+            at = self.now + wait if record.failures + record.lost else self.now
+            self.move(record._replace(ready_at=at), Trigger.ABSENT if absent else Trigger.RETRIED)
+            self.note("step.retry_scheduled", record.key, record.attempts, code=record.code, at=at)
+
+    def stop(self, record: Record, absent: bool) -> None:
+        code = CLOSED_BY[self.run.intent]
+        if absent:  # the doubt is over and the run is stopped: it did not happen, and it is not repeated
+            self.move(record._replace(ready_at=None, code="NOT_HAPPENED"), Trigger.NOT_HAPPENED)
+            self.note("step.failed", record.key, record.attempts, code="NOT_HAPPENED")
+        else:
+            self.move(record._replace(ready_at=None, code=code), Trigger.STOPPED)
+            self.note("step.skipped", record.key, record.attempts or None, code=code)
+
+    def fail(self, record: Record, trigger: Trigger) -> None:
+        manual = record.key.kind is Kind.CHECK or self.step(record.key).on_failure is Then.MANUAL
+        asks = self.approver(record.key) if manual else ""
+        self.move(record._replace(ready_at=None, asks=asks), trigger)
+        self.note("step.failed", record.key, record.attempts, code=record.code)
+
+    def doubt(self, record: Record) -> Record:
+        """The answer is lost, and a repeat is not the way to find out."""
+        record = record._replace(effect=Happened.UNKNOWN, ready_at=self.now, looks=0, asks="", ended_at=self.now)
+        record = self.move(record, Trigger.LOST)
+        self.note("step.unknown", record.key, record.attempts, code=record.code)
+        return record
+
+    def retry_of(self, key: Key) -> RetrySpec:
+        step = self.step(key)
+        return step.probe.retry if key.kind is Kind.PROBE and step.probe else step.retry
+
+    def key_forgotten(self, step: StepSpec, record: Record) -> bool:
+        """Whether the receiver may no longer remember the key by the time another attempt would end."""
+        if step.idempotent_for is None or record.first_at is None:
+            return False
+        return self.now > record.first_at + step.idempotent_for - step.timeout

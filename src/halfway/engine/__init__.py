@@ -1,0 +1,1 @@
+"""How a run moves: slots, one pump, the execution of one attempt, epochs and the sweep. No SQL, no rule of recovery."""

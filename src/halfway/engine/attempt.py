@@ -1,0 +1,150 @@
+"""One attempt as its body sees it: what it may read, keep and begin, and whether it is still wanted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import Future
+from time import monotonic
+from typing import Protocol
+from uuid import uuid4
+
+from halfway.authoring.steps import Handler
+from halfway.domain.run import Key, Kind
+from halfway.domain.spec import StepSpec
+from halfway.engine.context import Where
+from halfway.errors import ArtifactDamaged, AttemptEnded, MarkRefused, NotFound
+from halfway.ports import Artifacts, Evidence, Local, Mark, Saved
+
+
+class Desk(Protocol):
+    """Where an attempt hands in what must be committed: the pump."""
+
+    artifacts: Artifacts
+
+    def mark(self, mark: Mark) -> Future[bool]: ...
+    def keep(self, row: Evidence | Saved) -> Future[bool]: ...
+    def find_artifact(self, run_id: str, artifact_id: str) -> str | None:
+        """The hash of an artifact of this run."""
+        ...
+
+
+class Running:
+    """The `Host` of one attempt."""
+
+    __slots__ = (
+        "attempt", "began", "claimed", "correlation_id", "ended", "handler", "input", "key", "lease", "local",
+        "marked", "on_loop", "outputs", "pump", "record", "run_id", "spec", "step_name", "stop_asked", "task", "until",
+    )  # fmt: skip
+
+    def __init__(
+        self, pump: Desk, handler: Handler, spec: StepSpec, run_id: str, record: Key, n: int, *, correlation_id: str, input: str,
+        outputs: Mapping[str, str], marked: bool, lease: float, on_loop: bool,
+    ) -> None:  # fmt: skip
+        self.pump = pump
+        self.handler = handler
+        self.spec = spec
+        self.run_id = run_id
+        self.record = record
+        self.step_name = record.step
+        self.attempt = n
+        self.correlation_id = correlation_id
+        self.key = f"{run_id}:{record.step}" if record.round == 1 and not record.item else f"{run_id}:{record.step}:{record.round}:{record.item}"
+        self.input = input
+        self.outputs = outputs
+        self.marked = marked
+        self.lease = lease
+        self.on_loop = on_loop
+        self.claimed = monotonic()
+        self.until = self.claimed + spec.timeout / 1e6
+        self.ended = ""  # why the attempt is over while its body may still run
+        self.stop_asked = False
+        self.began = False
+        self.local: Local | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    # ── what the engine asks ──
+
+    @property
+    def id(self) -> tuple[str, Key, int]:
+        return (self.run_id, self.record, self.attempt)
+
+    def where(self) -> Where:
+        return Where(self.run_id, self.key, self.correlation_id, f"{self.key}#{self.attempt}")
+
+    def stale(self) -> bool:
+        """Whether so much time has passed since the start was committed that this process may have been declared dead."""
+        return monotonic() - self.claimed > self.lease
+
+    # ── what the author's step asks ──
+
+    def input_text(self) -> str:
+        return self.input
+
+    def output_text(self, step: str, /) -> str | None:
+        return self.outputs.get(step)
+
+    def ensure_running(self) -> None:
+        if self.ended:
+            raise AttemptEnded("ATTEMPT_ENDED", attempt=self.attempt, step=self.step_name, run=self.run_id, reason=self.ended)
+
+    def remaining(self) -> float:
+        return max(0.0, self.until - monotonic())
+
+    def cancel_requested(self) -> bool:
+        return self.stop_asked
+
+    def evidence(self, facts_json: str, /) -> None:
+        self._keep(Evidence(self.run_id, self.record, self.attempt, facts_json))
+
+    def save(self, name: str, content: bytes, /) -> tuple[str, str, int]:
+        sha256, size = self.pump.artifacts.put(content)
+        artifact_id = uuid4().hex
+        self._keep(Saved(self.run_id, self.record, self.attempt, artifact_id, name, sha256, size))
+        return artifact_id, sha256, size
+
+    def _keep(self, row: Evidence | Saved) -> None:
+        if self.local is not None:
+            self.local.keep([row])
+        elif not self.pump.keep(row).result():
+            self.ended = self.ended or "it was ended by the engine"
+            self.ensure_running()
+
+    def read(self, artifact_id: str, name: str, /) -> bytes:
+        sha256 = self.pump.find_artifact(self.run_id, artifact_id)
+        if sha256 is None:
+            raise NotFound("ARTIFACT_UNKNOWN", artifact=artifact_id, run=self.run_id)
+        content = self.pump.artifacts.get(sha256)
+        if content is None:
+            raise ArtifactDamaged("ARTIFACT_DAMAGED", artifact=artifact_id, name=name)
+        return content
+
+    # ── the effect mark ──
+
+    def _writes_mark(self) -> bool:
+        """READ, transaction and idempotent steps need no mark and write none; the block still says where an exception came from."""
+        self.ensure_running()
+        return self.spec.can_be_lost and not self.spec.idempotent and self.record.kind in (Kind.STEP, Kind.COMPENSATION)
+
+    def _mark(self) -> Mark:
+        return Mark(self.run_id, self.record, self.attempt, self.record.kind is Kind.STEP)
+
+    def take_mark(self) -> None:
+        if self._writes_mark():
+            asked = monotonic()
+            self._taken(self.pump.mark(self._mark()).result(), asked)
+
+    async def atake_mark(self) -> None:
+        if self._writes_mark():
+            asked = monotonic()
+            self._taken(await asyncio.wrap_future(self.pump.mark(self._mark())), asked)
+
+    def _taken(self, granted: bool, asked: float) -> None:
+        if not granted:
+            self.ensure_running()
+            reason = "The run was cancelled, its deadline has passed, or the attempt was ended."
+            raise MarkRefused("MARK_REFUSED", step=self.step_name, run=self.run_id, reason=reason)
+        if monotonic() - asked > self.lease:  # this process stood still after the commit: it may already count as dead
+            reason = "This process stood still for longer than its lease."
+            raise MarkRefused("MARK_REFUSED", step=self.step_name, run=self.run_id, reason=reason)
+        self.marked = True

@@ -1,0 +1,40 @@
+"""Which code this worker has: handlers by what a step must have to be run, and the definitions of the runs it meets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from halfway.authoring.steps import Handler
+from halfway.authoring.workflow import Workflow
+from halfway.domain.spec import StepSpec, WorkflowSpec
+from halfway.ports import RunStore
+
+
+class Catalog:
+    """Handlers and specs. A run of an older definition is served wherever the code of its step is still the same (B34, B35)."""
+
+    def __init__(self, store: RunStore, workflows: Sequence[Workflow[Any]]) -> None:
+        self._store = store
+        self._specs: dict[str, WorkflowSpec] = {workflow.spec.hash: workflow.spec for workflow in workflows}
+        self._handlers: dict[str, Handler] = {}
+        self.queues: set[str] = set()
+        for workflow in workflows:
+            for step in workflow.spec.steps:
+                self._handlers[step.code] = workflow.handlers[step.name]
+                self.queues.add(step.queue)
+
+    def spec(self, hash: str) -> WorkflowSpec:
+        known = self._specs.get(hash)
+        if known is None:
+            known = self._specs[hash] = self._store.spec(hash)
+        return known
+
+    def handler(self, step: StepSpec) -> Handler:
+        return self._handlers[step.code]
+
+    def routes(self, queues: Iterable[str]) -> frozenset[str]:
+        return frozenset(f"{queue}/{code}" for queue in queues for code in self._handlers)
+
+    def handler_of_route(self, route: str) -> Handler:
+        return self._handlers[route.rpartition("/")[2]]

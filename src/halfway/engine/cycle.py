@@ -1,0 +1,313 @@
+"""One turn of the pump: which runs are touched, what is decided about them, and which attempts get the free slots."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from typing import NamedTuple, Protocol
+
+from halfway.domain.contract import unstorable
+from halfway.domain.facts import Claimed, Fact, Finished, Late, LookAgain, StartAttempt, Unblocked
+from halfway.domain.lifecycle import RecordStatus
+from halfway.domain.run import Ended, Key, Kind, Record, Report, Snapshot
+from halfway.engine.attempt import Desk, Running
+from halfway.engine.catalog import Catalog
+from halfway.domain.draft import Draft
+from halfway.engine.rescue import rescue
+from halfway.engine.settings import Settings
+from halfway.ports import Evidence, Mark, Payload, Ready, Saved, Turn
+
+log = logging.getLogger("halfway.engine")
+
+DUE_AT_ONCE = 200
+
+
+class Done(NamedTuple):
+    """A body has handed in, or an attempt was ended without it (`returned` is False)."""
+
+    running: Running
+    report: Report
+    payload: Payload
+    returned: bool = False
+    again: bool = False  # it was handed in before, and the answer of that commit was lost
+    tries: int = 0
+
+    def without_payload(self, error: Exception) -> list[Done]:
+        """The minimal form, when the whole could not be stored: that the body ran."""
+        if self.tries >= 3:
+            log.critical("the result of %s is given up after %d tries", self.running.key, self.tries)
+            return []
+        report = unstorable(self.running.spec) if self.report.ended is Ended.SUCCESS else self.report
+        message = f"the body ran, but its result could not be stored: {type(error).__name__}"
+        return [self._replace(report=report, payload=Payload(error=message), again=True, tries=self.tries + 1)]
+
+
+class Asked(NamedTuple):
+    """A body waits for something to be committed."""
+
+    what: Mark | Evidence | Saved
+    future: Future[bool]
+
+
+class Known(NamedTuple):
+    """A run as this worker last stored it; good only if its revision still stands."""
+
+    snapshot: Snapshot
+    input: str
+    outputs: dict[str, str]
+
+
+class Free(Protocol):
+    free: int
+
+
+class Floor(Desk, Protocol):
+    """The worker's side of a cycle."""
+
+    catalog: Catalog
+    settings: Settings
+    epoch: str
+    routes: frozenset[str]
+    hot: set[str]
+    live: dict[object, Running]
+    known: dict[str, Known]
+    stopping: bool
+
+    @property
+    def loop(self) -> Free: ...
+    @property
+    def threads(self) -> Free: ...
+
+
+class Place(NamedTuple):
+    """A record's place in the line for a slot."""
+
+    order: tuple[int, int, str]
+    run_id: str
+    key: Key
+    route: str
+
+
+class Cycle:
+    """Decides inside one transaction; nothing of it counts before the commit."""
+
+    def __init__(self, floor: Floor, backlog: Sequence[Done], asked: Sequence[Asked], *, tick: bool, compare: bool, claim: bool = True) -> None:
+        self.floor = floor
+        self.backlog = backlog
+        self.asked = asked
+        self.tick = tick
+        self.compare = compare
+        self.claim = claim and not floor.stopping
+        self.now = 0
+        self.drafts: dict[str, Draft] = {}
+        self.left: list[Done] = []
+        self.answers: list[tuple[Asked, bool]] = []
+        self.started: list[Running] = []
+        self.unwanted: list[Running] = []
+        self.next_due: int | None = None
+        self.released = False
+
+    def decide(self, tx: Turn) -> None:
+        self.now = tx.now
+        self._grant(tx)
+        due = tx.due(DUE_AT_ONCE) if self.tick else ()
+        strangers = self._strangers(tx)
+        waiting = self._waiting(tx)
+        self._open(tx, due, strangers, waiting)
+        for done in self.backlog:
+            self._take_in(done)
+        for run_id, key, n in strangers:
+            self._take(run_id, Finished(key, n, Report(Ended.HANDED_BACK, code="NEVER_BEGUN")))
+        for run_id in due:
+            self._look_again(tx, run_id)
+        self._fill_slots(waiting)
+        self._watch()
+        changes = [change for draft in self.drafts.values() if (change := draft.change()) is not None]
+        if changes:
+            tx.write(changes)
+
+    # ── what is asked, what is touched ──
+
+    def _grant(self, tx: Turn) -> None:
+        if not self.asked:
+            return
+        marks = [asked.what for asked in self.asked if isinstance(asked.what, Mark)]
+        rows = [asked.what for asked in self.asked if not isinstance(asked.what, Mark)]
+        granted: set[object] = set()
+        if marks:
+            granted |= tx.mark(marks)
+        if rows:
+            granted |= tx.keep(rows)
+        self.answers = [(asked, asked.what in granted) for asked in self.asked]
+
+    def _strangers(self, tx: Turn) -> list[tuple[str, Key, int]]:
+        """Attempts that run according to the database but never began here: a commit that was thought lost had landed."""
+        if not self.compare:
+            return []
+        here = set(self.floor.live) | {done.running.id for done in self.backlog}
+        found = ((left.run_id, left.key, left.attempt.n) for left in tx.running(self.floor.epoch))
+        return [stranger for stranger in found if stranger not in here]
+
+    def _waiting(self, tx: Turn) -> list[Ready]:
+        """Records in line for the slots that are free; a route that gave fewer than asked is not asked again until something wakes it."""
+        if not self.claim:
+            return []
+        rows: list[Ready] = []
+        for route in list(self.floor.hot):
+            free = self._pool(route, Kind.STEP).free
+            if free <= 0:
+                continue
+            found = tx.ready(route, free)
+            rows.extend(found)
+            if len(found) < free:
+                self.floor.hot.discard(route)
+        return rows
+
+    def _pool(self, route: str, kind: Kind) -> Free:
+        handler = self.floor.catalog.handler_of_route(route)
+        on_loop = {Kind.PROBE: handler.probe_is_async, Kind.CHECK: handler.verify_is_async}.get(kind, handler.is_async)
+        return self.floor.loop if on_loop else self.floor.threads
+
+    def _open(self, tx: Turn, due: Sequence[str], strangers: Sequence[tuple[str, Key, int]], waiting: Sequence[Ready]) -> None:
+        ids = {done.running.run_id for done in self.backlog}
+        ids.update(due)
+        ids.update(run_id for run_id, _, _ in strangers)
+        ids.update(ready.run_id for ready in waiting)
+        if self.tick:
+            ids.update(running.run_id for running in self.floor.live.values())
+        if not ids:
+            return
+        revisions = tx.lock(sorted(ids))
+        known = self.floor.known
+        stale = [run_id for run_id, revision in revisions.items() if run_id not in known or known[run_id].snapshot.run.revision != revision]
+        fresh = {run_id: Known(one.snapshot, one.input, dict(one.outputs)) for run_id, one in tx.load(stale).items()} if stale else {}
+        for run_id in revisions:
+            one = fresh.get(run_id) or known[run_id]
+            spec = self.floor.catalog.spec(one.snapshot.run.hash)
+            self.drafts[run_id] = Draft(spec, one.snapshot, self.now, input=one.input, outputs=one.outputs)
+
+    # ── facts ──
+
+    def _take_in(self, done: Done) -> None:
+        running = done.running
+        draft = self.drafts.get(running.run_id)
+        if draft is None:
+            self.left.append(done)  # the run is locked elsewhere: next time
+            return
+        if done.report.code == "STORED":  # a transaction step has committed by itself
+            return
+        record = draft.snapshot.records.get(running.record)
+        n = running.attempt
+        if record is not None and record.running is not None and record.running.n == n:
+            self._decide(draft, Finished(running.record, n, done.report), running.record, done.payload)
+        elif done.again and (record is None or all(attempt.n != n for attempt in record.unsettled)):
+            return  # the commit whose answer was lost had stood
+        elif done.returned:
+            self._decide(draft, Late(running.record, n, done.report), running.record, done.payload)
+
+    def _decide(self, draft: Draft, fact: Fact, key: Key, payload: Payload) -> None:
+        if key.kind is Kind.PROBE:
+            draft.payloads[key] = Payload(error=payload.error)
+            key = key._replace(kind=Kind.STEP)
+            payload = Payload(payload.output)
+        draft.payloads[key] = payload
+        self._take(draft.before.run.id, fact)
+        moved = draft.snapshot.records.get(key)
+        if payload.output is not None and moved is not None and moved.status is RecordStatus.SUCCESS:
+            draft.outputs[key.step] = payload.output
+
+    def _take(self, run_id: str, fact: Fact) -> bool:
+        """Decides about a fact; an error of the engine touches this run alone."""
+        draft = self.drafts.get(run_id)
+        if draft is None:
+            return False
+        try:
+            return bool(draft.take(fact))
+        except Exception:
+            log.exception("run %s could not be decided; a person is needed", run_id)
+            rescue(draft, fact)
+            return True
+
+    def _look_again(self, tx: Turn, run_id: str) -> None:
+        draft = self.drafts.get(run_id)
+        if draft is None:
+            return
+        if draft.snapshot.run.blocked and tx.take_resource(run_id):
+            self._take(run_id, Unblocked())
+        else:
+            self._take(run_id, LookAgain())
+
+    # ── slots ──
+
+    def _fill_slots(self, waiting: Sequence[Ready]) -> None:
+        free = {id(pool): pool.free for pool in (self.floor.loop, self.floor.threads)}
+        for place in sorted(self._line(waiting)):
+            pool = id(self._pool(place.route, place.key.kind))
+            if free[pool] <= 0:
+                self.floor.hot.add(place.route)
+                continue
+            if self._start(place):
+                free[pool] -= 1
+
+    def _line(self, waiting: Sequence[Ready]) -> Iterator[Place]:
+        """Who waits for a slot: what was claimed, and what has just become ready in the runs at hand."""
+        if not self.claim:
+            return
+        for run_id, draft in self.drafts.items():
+            for key, record in draft.snapshot.records.items():
+                if record.status is not RecordStatus.PENDING or record.ready_at is None:
+                    if record.status is RecordStatus.UNKNOWN and record.ready_at is not None:
+                        self._due(record.ready_at)
+                    continue
+                route = draft.spec.by_name[key.step].route
+                if record.ready_at > self.now:
+                    self._due(record.ready_at)
+                elif route in self.floor.routes:
+                    yield Place((-draft.before.run.priority, record.ready_at, run_id), run_id, key, route)
+        for ready in waiting:
+            if ready.run_id not in self.drafts:  # its run is locked elsewhere
+                self.floor.hot.add(ready.route)
+
+    def _due(self, at: int) -> None:
+        self.next_due = at if self.next_due is None else min(self.next_due, at)
+
+    def _start(self, place: Place) -> bool:
+        draft = self.drafts[place.run_id]
+        if not self._take(place.run_id, Claimed(place.key, self.floor.epoch)):
+            return False
+        begun = next((command for command in reversed(draft.commands) if isinstance(command, StartAttempt)), None)
+        if begun is None or begun.key != place.key:
+            return False
+        spec = draft.spec.by_name[place.key.step]
+        self.started.append(
+            Running(
+                self.floor, self.floor.catalog.handler(spec), spec, place.run_id, place.key, begun.n,
+                correlation_id=draft.before.run.correlation_id, input=draft.input, outputs=draft.outputs, marked=begun.marked,
+                lease=self.floor.settings.lease, on_loop=self._pool(place.route, place.key.kind) is self.floor.loop,
+            )
+        )  # fmt: skip
+        return True
+
+    # ── what running bodies must hear ──
+
+    def _watch(self) -> None:
+        for draft in self.drafts.values():
+            if draft.ended and draft.snapshot.run.resource is not None:
+                self.released = True
+        if not self.tick:
+            return
+        for running in self.floor.live.values():
+            draft = self.drafts.get(running.run_id)
+            if draft is None:
+                continue
+            record = draft.snapshot.records.get(running.record)
+            if record is None or not _still(record, running.attempt):
+                self.unwanted.append(running)
+            elif running.record.kind is Kind.STEP and draft.stopping:
+                running.stop_asked = True
+
+
+def _still(record: Record, n: int) -> bool:
+    return record.running is not None and record.running.n == n
+

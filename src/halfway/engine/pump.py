@@ -1,0 +1,293 @@
+"""The pump: collects what bodies hand in, and in one transaction stores it, starts what follows and claims work for free slots.
+
+Everything a worker writes about its attempts goes through here, so a chain costs one commit a step, many attempts share it, and
+every start is recorded before its effect.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import NamedTuple
+
+from halfway.domain.run import Report
+from halfway.engine.attempt import Running
+from halfway.engine.body import execute
+from halfway.engine.catalog import Catalog
+from halfway.engine.cycle import Asked, Cycle, Done, Known
+from halfway.engine.local import execute_local
+from halfway.engine.overdue import cut, overdue
+from halfway.engine.settings import Settings
+from halfway.engine.slots import Loop, Threads
+from halfway.errors import DatabaseError
+from halfway.ports import Artifacts, EpochOver, Evidence, GuardFailed, Mark, Payload, Points, Reading, RunStore, Saved
+
+log = logging.getLogger("halfway.engine")
+
+CACHED = 2_000  # runs whose snapshot a worker keeps in memory
+LONGEST_PAUSE = 2.0  # between two tries to reach a database that is away
+
+
+class Wake(NamedTuple):
+    """Somebody in this process made work ready."""
+
+    routes: tuple[str, ...]
+
+
+Item = Done | Asked | Wake
+
+
+class Pump:
+    """One thread per worker. `epoch` is the life of this worker in the database."""
+
+    def __init__(
+        self, runs: RunStore, artifacts: Artifacts, reading: Reading, catalog: Catalog, settings: Settings, points: Points, *,
+        epoch: str, queues: Iterable[str], slots: int, threads: int, on_end: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self.runs = runs
+        self.artifacts = artifacts
+        self.reading = reading
+        self.catalog = catalog
+        self.settings = settings
+        self.points = points
+        self.epoch = epoch
+        self.routes = catalog.routes(queues)
+        self.loop = Loop(slots, self._hand_in)
+        self.threads = Threads(threads, self._execute, self._hand_in)
+        self.on_end = on_end
+        self.live: dict[object, Running] = {}
+        self.known: dict[str, Known] = {}
+        self.hot: set[str] = set(self.routes)
+        self.backlog: list[Done] = []
+        self.asked: list[Asked] = []
+        self.stopping = False
+        self.over = False  # the epoch was declared dead
+        self.ticked = monotonic()  # last time the pump was seen working
+        self.wake_at = 0.0  # monotonic: a retry or a doubt is due
+        self._inbox: SimpleQueue[Item] = SimpleQueue()
+        self._next_poll = 0.0
+        self._next_compare = monotonic() + settings.beat
+        self._pause = 0.0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="halfway-pump", daemon=True)
+
+    # ── what others hand in ──
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self, routes: Iterable[str] = ()) -> None:
+        self._inbox.put(Wake(tuple(routes)))
+
+    def mark(self, mark: Mark) -> Future[bool]:
+        return self._ask(mark)
+
+    def keep(self, row: Evidence | Saved) -> Future[bool]:
+        return self._ask(row)
+
+    def find_artifact(self, run_id: str, artifact_id: str) -> str | None:
+        found = self.reading.artifact(run_id, artifact_id)
+        return None if found is None else found.sha256
+
+    def _ask(self, what: Mark | Evidence | Saved) -> Future[bool]:
+        future: Future[bool] = Future()
+        self._inbox.put(Asked(what, future))
+        return future
+
+    def _execute(self, running: Running) -> tuple[Report, Payload]:
+        return execute_local(self.runs, self.catalog, running) if running.handler.connection else execute(running)
+
+    def _hand_in(self, running: Running, report: Report, payload: Payload) -> None:
+        self._inbox.put(Done(running, report, payload, returned=True))
+
+    # ── the thread ──
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            self._collect()
+            self.ticked = monotonic()
+            try:
+                self._turn()
+                self._pause = 0.0
+            except EpochOver:
+                self.over = True
+                log.error("this worker was declared dead; it hands in what it has and stops")
+                return
+            except DatabaseError as error:
+                self._away(error)
+            except Exception:
+                log.exception("the pump met an error; it goes on")
+                self._away(None)
+
+    def _away(self, error: DatabaseError | None) -> None:
+        """The database is away: answers are kept and handed in again, resolved by the guards of their rows."""
+        if error is not None:
+            log.warning("%s", error)
+        self.known.clear()
+        self.backlog = [done._replace(again=True) for done in self.backlog]
+        self._refuse_asked(error)
+        self._pause = min(max(self._pause * 2, 0.05), LONGEST_PAUSE)
+        self._ended.wait(self._pause * random.uniform(0.5, 1.0))
+
+    def _refuse_asked(self, error: DatabaseError | None) -> None:
+        for asked in self.asked:
+            if isinstance(asked.what, Mark) or error is None:
+                asked.future.set_result(False)  # a mark whose commit is not confirmed: nothing has begun
+            else:
+                asked.future.set_exception(error)
+        self.asked.clear()
+
+    def _collect(self) -> None:
+        """Waits for something to do, then takes all there is."""
+        now = monotonic()
+        until = min(self._next_poll, self.wake_at or self._next_poll)
+        pending = self.backlog or self.asked or self.hot
+        try:
+            item = self._inbox.get(timeout=0.0 if pending and not self._crowded() else max(until - now, 0.001))
+            while True:
+                self._sort(item)
+                item = self._inbox.get_nowait()
+        except Empty:
+            return
+
+    def _crowded(self) -> bool:
+        """Work is there but no slot is free, and nothing else waits: the next hand-in wakes the pump."""
+        return not self.backlog and not self.asked and (self.stopping or (self.loop.free <= 0 and self.threads.free <= 0))
+
+    def _sort(self, item: Item) -> None:
+        if isinstance(item, Done):
+            if item.returned:
+                self._pool(item.running).free += 1
+                self.live.pop(item.running.id, None)
+            self.backlog.append(item)
+        elif isinstance(item, Asked):
+            self.asked.append(item)
+        else:
+            self.hot.update(self.routes.intersection(item.routes) if item.routes else self.routes)
+
+    def _pool(self, running: Running) -> Loop | Threads:
+        return self.loop if running.on_loop else self.threads
+
+    def _turn(self) -> None:
+        now = monotonic()
+        tick = now >= self._next_poll or bool(self.wake_at and now >= self.wake_at)
+        if tick:
+            self._next_poll = now + self.settings.poll * random.uniform(0.8, 1.2)
+            self.wake_at = 0.0
+            self.hot = set(self.routes)
+            self.backlog.extend(overdue(self, now))
+        compare = now >= self._next_compare
+        if compare:
+            self._next_compare = now + self.settings.beat
+        if not (self.backlog or self.asked or self.hot or tick):
+            return
+        cycle = Cycle(self, self.backlog, self.asked, tick=tick, compare=compare)
+        try:
+            with self.runs.change(epoch=self.epoch, name="pump") as tx:
+                cycle.decide(tx)
+        except (DatabaseError, EpochOver):
+            raise
+        except Exception as error:
+            if not isinstance(error, GuardFailed):
+                log.exception("a batch could not be stored; it is stored one by one")
+            self._one_by_one()
+            return
+        self.backlog = cycle.left
+        self.asked = []
+        self._committed(cycle)
+
+    def _one_by_one(self) -> None:
+        """A batch was refused as a whole: what is wrong touches its own run only."""
+        self.known.clear()
+        backlog, self.backlog = self.backlog, []
+        for number, done in enumerate(backlog):
+            cycle = Cycle(self, [done], [], tick=False, compare=False, claim=False)
+            try:
+                with self.runs.change(epoch=self.epoch, name="pump") as tx:
+                    cycle.decide(tx)
+            except (DatabaseError, EpochOver):
+                self.backlog.extend(backlog[number:])
+                raise
+            except GuardFailed:
+                self.backlog.append(done._replace(again=True))
+            except Exception as error:
+                log.exception("the result of %s could not be stored", done.running.key)
+                self.backlog.extend(done.without_payload(error))
+            else:
+                self.backlog.extend(cycle.left)
+                self._committed(cycle)
+
+    def _committed(self, cycle: Cycle) -> None:
+        for asked, granted in cycle.answers:
+            if granted and isinstance(asked.what, Mark):
+                running = self.live.get((asked.what.run_id, asked.what.key, asked.what.n))
+                if running is not None:
+                    running.marked = True
+            asked.future.set_result(granted)
+        self._remember(cycle)
+        on_loop: list[Running] = []
+        in_threads: list[Running] = []
+        for running in cycle.started:
+            self.live[running.id] = running
+            (on_loop if running.on_loop else in_threads).append(running)
+        if in_threads:
+            self.threads.free -= len(in_threads)
+            self.threads.run(in_threads)
+        if on_loop:
+            self.loop.free -= len(on_loop)
+            self.loop.run(on_loop)
+        for running in cycle.unwanted:
+            self.tell(running, "its run no longer counts on it")
+
+    def _remember(self, cycle: Cycle) -> None:
+        for run_id, draft in cycle.drafts.items():
+            if draft.ended:
+                self.known.pop(run_id, None)
+                self.on_end(run_id)
+            else:
+                self.known[run_id] = Known(draft.snapshot, draft.input, draft.outputs)
+        if len(self.known) > CACHED:
+            for run_id in list(self.known)[: len(self.known) - CACHED]:
+                del self.known[run_id]
+        if cycle.next_due is not None:
+            at = monotonic() + max(cycle.next_due - cycle.now, 0) / 1e6 + 0.001
+            self.wake_at = min(self.wake_at, at) if self.wake_at else at
+        if cycle.released:
+            self._next_poll = 0.0
+
+    def tell(self, running: Running, reason: str) -> None:
+        """This attempt is over, whatever its body still does."""
+        running.ended = running.ended or reason
+        running.stop_asked = True
+        if running.on_loop:
+            self.loop.cancel(running)
+
+    # ── the end ──
+
+    def drain(self, grace: float) -> bool:
+        """Claims nothing more and gives what runs some time; False if something may have happened and nobody knows."""
+        self.stopping = True
+        self.wake()
+        deadline = monotonic() + grace
+        while (self.live or self.backlog) and monotonic() < deadline and self._thread.is_alive():
+            self._ended.wait(0.01)
+        rest = list(self.live.values())
+        lost = [running for running in rest if running.marked and running.spec.can_be_lost and not running.ended]
+        for running in rest:
+            if not running.ended:
+                self._inbox.put(cut(running, "WORKER_STOPPED"))
+                self.tell(running, "the worker has stopped")
+        flushed = monotonic() + 5
+        while (self.backlog or not self._inbox.empty()) and monotonic() < flushed and self._thread.is_alive():
+            self._ended.wait(0.01)
+        self._ended.set()
+        self.wake()
+        self._thread.join(timeout=15)
+        self.loop.stop()
+        self.threads.stop()
+        return not lost and not any(running.ended and running.marked for running in rest)

@@ -1,0 +1,19 @@
+"""The times of a worker, in seconds. The defaults suit a small team; tests shorten them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How often a worker looks, beats and sweeps, and how long it is patient."""
+
+    beat: float = 2.0
+    lease: float = 10.0  # a worker unseen for so long, by an observer that never blinked, is dead
+    sweep: float = 5.0
+    stall: float = 60.0  # a pump without a tick for so long is killed by its parent
+    poll: float = 0.5
+    grace: float = 30.0  # what a stopping worker gives to the attempts that run
+    settle: float = 60.0  # the default of a probe, and what a killed worker may still have on the wire
+    hung: float = 300.0  # how long after its timeout a thread may hang before its worker restarts

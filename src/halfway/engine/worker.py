@@ -1,0 +1,167 @@
+"""A worker: one epoch with its pump, slots, beats and sweep."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from time import monotonic
+from types import FrameType, TracebackType
+from typing import Self
+
+from halfway.engine import context
+from halfway.engine.catalog import Catalog
+from halfway.engine.overdue import hangs
+from halfway.engine.pump import Pump
+from halfway.engine.settings import Settings
+from halfway.engine.sweep import Sweep
+from halfway.errors import HalfwayError, WorkerOver
+from halfway.ports import Artifacts, Lives, Points, Reading, RunStore
+
+log = logging.getLogger("halfway.engine")
+
+
+class Worker:
+    """Executes steps until it is stopped. Use it as a context manager inside a program, or `run_forever` as a process."""
+
+    def __init__(
+        self, *, runs: RunStore, lives: Lives, artifacts: Artifacts, reading: Reading, catalog: Catalog, settings: Settings, points: Points,
+        queues: Iterable[str], slots: int, threads: int, identity: str, kill_after: int | None, on_end: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self._runs, self._lives, self._artifacts, self._reading = runs, lives, artifacts, reading
+        self._catalog, self._settings, self._points = catalog, settings, points
+        self._queues, self._slots, self._threads = tuple(queues), slots, threads
+        self._identity, self._kill_after, self._on_end = identity, kill_after, on_end
+        self._stop = threading.Event()
+        self._beaten = monotonic()
+        self.epoch = ""
+        self.pump: Pump | None = None
+        self._sweep: Sweep | None = None
+        self._helpers: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Begins an epoch and starts to work; an error of the database is raised here."""
+        context.install()
+        self.epoch = self._lives.begin(host=socket.gethostname(), pid=os.getpid(), identity=self._identity, kill_after=self._kill_after)
+        self._sweep = Sweep(self._runs, self._lives, self._catalog, self._settings, self._points, own=self.epoch)
+        self.pump = Pump(
+            self._runs, self._artifacts, self._reading, self._catalog, self._settings, self._points, epoch=self.epoch, queues=self._queues,
+            slots=self._slots, threads=self._threads, on_end=self._on_end,
+        )  # fmt: skip
+        self.pump.start()
+        for name, work in (("beat", self._beat_loop), ("sweep", self._sweep_loop)):
+            helper = threading.Thread(target=work, name=f"halfway-{name}", daemon=True)
+            helper.start()
+            self._helpers.append(helper)
+
+    def wake(self, routes: Iterable[str] = ()) -> None:
+        """Work may be ready: look at once."""
+        if self.pump is not None:
+            self.pump.wake(routes)
+
+    @property
+    def alive(self) -> bool:
+        """Whether this worker still counts; False after its epoch was declared dead."""
+        return self.pump is not None and not self.pump.over and not self._stop.is_set()
+
+    @property
+    def hung(self) -> bool:
+        """Whether a thread has outlived its timeout so long that only a restart of the process ends it."""
+        return self.pump is not None and hangs(self.pump, max(self._settings.settle, self._settings.hung))
+
+    @property
+    def ticked(self) -> float:
+        """When the pump was last seen working, on the clock of `time.monotonic`."""
+        return self.pump.ticked if self.pump is not None else monotonic()
+
+    # ── beside the pump ──
+
+    def _beat_loop(self) -> None:
+        while not self._stop.wait(self._settings.beat):
+            try:
+                if not self._lives.beat(self.epoch):
+                    log.error("epoch %s was declared dead; this worker stops", self.epoch)
+                    self._declared_dead()
+                    return
+                self._beaten = monotonic()
+            except HalfwayError as error:
+                log.warning("no beat: %s", error)
+
+    def _declared_dead(self) -> None:
+        if self.pump is not None:
+            self.pump.over = True
+            for running in list(self.pump.live.values()):
+                self.pump.tell(running, "its worker was declared dead")
+
+    def _sweep_loop(self) -> None:
+        assert self._sweep is not None
+        pause = 0.0  # once at the start: what a dead worker left must not wait
+        while not self._stop.wait(pause):
+            pause = self._settings.sweep
+            try:
+                if self._sweep.sweep():
+                    self.wake()
+            except HalfwayError as error:
+                log.warning("the sweep is repeated: %s", error)
+                self._sweep.blink()
+                pause = min(pause, 1.0)
+            except Exception:
+                log.exception("the sweep met an error; it is repeated")
+                self._sweep.blink()
+
+    # ── the end ──
+
+    def stop(self, grace: float | None = None) -> None:
+        """Claims nothing more, gives what runs the grace period, and ends the epoch if nothing is left in doubt."""
+        if self.pump is None or self._stop.is_set():
+            return
+        clean = self.pump.drain(self._settings.grace if grace is None else grace)
+        self._stop.set()
+        if clean and not self.pump.over:
+            try:
+                self._lives.end(self.epoch)
+            except HalfwayError as error:
+                log.warning("the epoch could not be closed, others will find it: %s", error)
+
+    def run_forever(self) -> None:
+        """Works until SIGTERM or SIGINT, then stops in good order; a second signal stops at once."""
+        asked = threading.Event()
+
+        def on_signal(number: int, frame: FrameType | None) -> None:
+            if asked.is_set():
+                os._exit(128 + number)
+            asked.set()
+
+        before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+        self.start()
+        try:
+            while not asked.wait(0.2) and self.alive and not self.hung:
+                pass
+            over = not self.alive
+            self.stop()
+            if over:
+                raise WorkerOver("WORKER_OVER", reason="its beats were not seen for a whole lease.")
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        import asyncio
+
+        await asyncio.to_thread(self.start)
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self.stop)

@@ -1,0 +1,88 @@
+"""Where state lives: one class for each port, one SQL text for SQLite and PostgreSQL.
+
+The order of locks, so that no two transactions ever wait for each other in a circle:
+
+1. the epoch of the worker (`change`, shared),
+2. business keys in order of (type, key), then resources in order of name (`create`),
+3. runs in order of id; a batch leaves out those that are locked elsewhere, a single order waits,
+4. rows of a run: attempts, records, journal, the run itself, leases, audit. Only whoever holds the run writes them,
+   except for effect marks, evidence and artifacts: they touch attempts of the writer's own epoch only.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from halfway.errors import DatabaseError
+from halfway.ports import NoPoints, Points
+from halfway.store.artifacts import StoreArtifacts
+from halfway.store.database import Database
+from halfway.store.life import identity, new_id
+from halfway.store.lives import StoreLives
+from halfway.store.migrate import Migration, SchemaStatus, migrate_schema, require_schema, schema_status
+from halfway.store.reading import StoreReading
+from halfway.store.runs import StoreRuns
+from halfway.store.urls import dialect_of
+
+__all__ = ["Store", "identity", "migrate", "new_id", "open_store", "status"]
+
+
+class Store:
+    """An open database, one attribute for each port."""
+
+    def __init__(self, database: Database, artifacts: Path) -> None:
+        self.url = database.dialect.url
+        self._database = database
+        self.runs = StoreRuns(database)
+        self.lives = StoreLives(database)
+        self.artifacts = StoreArtifacts(artifacts)
+        self.reading = StoreReading(database)
+
+    def close(self) -> None:
+        """Closes all connections and lets go of what proves that this process lives."""
+        self.lives.close()
+        self._database.close()
+
+    def migrate(self) -> tuple[Migration, ...]:
+        """Applies the migrations that are missing."""
+        return migrate_schema(self._database)
+
+    def advance_clock(self, microseconds: int) -> None:
+        """Moves the time of this database forward; for tests."""
+        with self._database.transaction("advance_clock") as session:
+            session.run("advance_clock", microseconds=microseconds)
+
+
+def open_store(url: str, *, create: bool = True, artifacts: str | None = None, points: Points | None = None) -> Store:
+    """Opens a database whose schema fits. A new SQLite file is created and migrated; an old schema and PostgreSQL never are."""
+    dialect = dialect_of(url)
+    database = Database(dialect, points or NoPoints())
+    try:
+        if create and dialect.create():
+            migrate_schema(database)
+        require_schema(database, schema_status(database))
+    except BaseException:
+        database.close()
+        raise
+    folder = Path(artifacts) if artifacts is not None else (dialect.folder or Path("halfway-artifacts"))
+    return Store(database, folder if artifacts is not None or dialect.folder is None else folder / "artifacts")
+
+
+def migrate(url: str) -> tuple[Migration, ...]:
+    """Brings a database to the schema of this version and answers what was applied; creates a missing SQLite file."""
+    dialect = dialect_of(url)
+    database = Database(dialect, NoPoints())
+    try:
+        dialect.create()
+        return migrate_schema(database)
+    finally:
+        database.close()
+
+
+def status(url: str) -> SchemaStatus:
+    """What a database has, and what this version needs."""
+    database = Database(dialect_of(url), NoPoints())
+    try:
+        return schema_status(database)
+    finally:
+        database.close()

@@ -1,0 +1,174 @@
+"""Starting runs: business keys, resources, and the first records. Keys are taken in order, then resources, then rows are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from halfway.domain.decide import decide, evolve
+from halfway.domain.facts import Command, Created, SetRun
+from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
+from halfway.domain.run import Intent, RunRow, Snapshot
+from halfway.errors import Conflict, DatabaseBusy, KeyConflict
+from halfway.ports import Audit, Change, NewRun, Started
+from halfway.store.database import Session, Work
+from halfway.store.definitions import Definitions, register, routes_of
+from halfway.store.rows import RUN_STATUS
+from halfway.store.writing import Writing
+
+
+class Newest(NamedTuple):
+    """The run that stands under a key."""
+
+    n: int
+    run_id: str
+    status: RunStatus
+    input: str
+
+
+class Place(NamedTuple):
+    """A run that is to be created, and which one it is under its key."""
+
+    new: NewRun
+    n: int = 1
+
+    @property
+    def run_key(self) -> str | None:
+        return self.new.key if self.new.key is None or self.n == 1 else f"{self.new.key}#{self.n}"
+
+
+class Creation:
+    """One batch of new runs in one transaction."""
+
+    def __init__(self, session: Session, definitions: Definitions, url: str) -> None:
+        self._session = session
+        self._definitions = definitions
+        self._url = url
+        self._existing: dict[str, str] = {}  # id of the run that was asked for -> of the one that stands
+
+    def create(self, runs: Sequence[NewRun]) -> list[Started]:
+        unknown = [new.spec for new in runs if self._definitions.cached(new.spec.hash) is None]
+        if unknown:
+            register(self._session, unknown)
+        places = [Place(new) for new in runs if new.key is None] + self._take_keys([new for new in runs if new.key is not None])
+        blocked = self._take_resources(places)
+        ready = self._insert(places, blocked)
+        return [
+            Started(self._existing[new.id], False) if new.id in self._existing else Started(new.id, True, ready[new.id]) for new in runs
+        ]
+
+    # ── keys ──
+
+    def _take_keys(self, runs: Sequence[NewRun]) -> list[Place]:
+        """Sorted, because taking a key waits for whoever is about to commit the same."""
+        if not runs:
+            return []
+        ordered = sorted(runs, key=lambda new: (new.spec.type, new.key or ""))
+        counts = self._session.each(Work("take_key", [(new.spec.type, new.key, 1, new.id) for new in ordered]))
+        first: dict[tuple[str, str | None], NewRun] = {}
+        places: list[Place] = []
+        for new, count in zip(ordered, counts, strict=True):
+            under = (new.spec.type, new.key)
+            if count:
+                first[under] = new
+                places.append(Place(new))
+            elif under in first:  # twice in this batch
+                self._stand_back(new, Newest(1, first[under].id, RunStatus.PENDING, first[under].input))
+            else:
+                places.extend(self._behind(new, self._newest(new)))
+        return places
+
+    def _newest(self, new: NewRun) -> Newest:
+        rows = self._session.rows("newest_under_key", type=new.spec.type, key=new.key)
+        if not rows:  # committed after the caller's snapshot was taken
+            raise DatabaseBusy("DATABASE_BUSY", url=self._url, seconds=0)
+        n, run_id, status, input = rows[0]
+        return Newest(n, run_id, RUN_STATUS[status], input)
+
+    def _behind(self, new: NewRun, newest: Newest) -> list[Place]:
+        """The key is taken: its run stands, or another comes after it."""
+        if new.again is None or newest.status not in FINAL:
+            self._stand_back(new, newest)
+            return []
+        n = newest.n + 1
+        if not self._session.run("take_key", type=new.spec.type, key=new.key, n=n, run_id=new.id):
+            self._stand_back(new, newest._replace(status=RunStatus.PENDING))
+        return [Place(new, n)]
+
+    def _stand_back(self, new: NewRun, newest: Newest) -> None:
+        if new.again is not None:
+            raise Conflict("AGAIN_REFUSED", run=newest.run_id, key=new.key, status=newest.status)
+        if newest.input != new.input:
+            raise KeyConflict("KEY_CONFLICT", key=new.key, workflow=new.spec.type, run=newest.run_id)
+        self._existing[new.id] = newest.run_id
+
+    # ── resources ──
+
+    def _take_resources(self, places: Sequence[Place]) -> set[str]:
+        """The ids of runs that must wait for another to release their resource."""
+        wanting = sorted((place.new.resource, place.new.id) for place in places if place.new.resource is not None)
+        counts = self._session.each(Work("take_new_resource", wanting)) if wanting else []
+        return {id for (_, id), count in zip(wanting, counts, strict=True) if not count}
+
+    # ── rows ──
+
+    def _insert(self, places: Sequence[Place], blocked: set[str]) -> Mapping[str, tuple[str, ...]]:
+        session = self._session
+        writing = Writing(session.now)
+        rows: list[tuple[object, ...]] = []
+        ready: dict[str, tuple[str, ...]] = {}
+        for place in places:
+            new = place.new
+            before = Snapshot(self._first_row(new, new.id in blocked), {})
+            commands = decide(new.spec, before, Created(), session.now)
+            after = evolve(before, commands)
+            routes = routes_of(new.spec)
+            writing.add(Change(before, _without_run(commands), audit=self._audit(place)), routes)
+            rows.append(_run_values(place, after.run))
+            if after.run.ended_at is not None:  # its deadline had passed before it began
+                writing.leases.append((new.id,))
+            ready[new.id] = tuple(
+                dict.fromkeys(
+                    routes[record.key.step]
+                    for record in after.records.values()
+                    if record.status is RecordStatus.PENDING and record.ready_at is not None
+                )
+            )
+        if rows:
+            session.many([Work("insert_run", rows)])
+            writing.write(session)
+        return ready
+
+    def _first_row(self, new: NewRun, blocked: bool) -> RunRow:
+        return RunRow(
+            id=new.id,
+            type=new.spec.type,
+            version=new.spec.version,
+            hash=new.spec.hash,
+            status=RunStatus.PENDING,
+            priority=new.priority,
+            correlation_id=new.correlation_id,
+            resource=new.resource,
+            blocked=blocked,
+            created_at=self._session.now,
+            deadline_at=new.deadline_at,
+        )
+
+    def _audit(self, place: Place) -> Audit | None:
+        if place.n == 1 or place.new.again is None:
+            return None
+        return Audit(f"start-again:{place.new.id}", place.new.actor, "start-again", place.new.again)
+
+
+def _without_run(commands: tuple[Command, ...]) -> tuple[Command, ...]:
+    """The run's row is inserted as it stands after its first decision."""
+    return tuple(command for command in commands if not isinstance(command, SetRun))
+
+
+def _run_values(place: Place, run: RunRow) -> tuple[object, ...]:
+    intent: Intent | None = run.intent
+    return (
+        run.id, run.type, run.version, run.hash, run.status.value, None if intent is None else intent.value, run.revision, run.seq,
+        run.priority, run.correlation_id, run.resource, 1 if run.blocked else 0, place.new.input, place.run_key, place.new.actor,
+        run.created_at, run.started_at, run.ended_at, run.deadline_at, run.timeout_at,
+    )  # fmt: skip

@@ -1,0 +1,226 @@
+"""A database as the store uses it: pooled connections, transactions with named commit points, and the errors they end in.
+
+What differs between SQLite and PostgreSQL is behind `Dialect` and `Connection`, in `dialects/`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from halfway.ports import Points
+from halfway.store.forks import leave_open, watch
+
+Row = tuple[Any, ...]
+IDLE = 8  # connections that are kept for each purpose
+
+
+class Purpose(StrEnum):
+    """What a connection is for; PostgreSQL limits its waiting accordingly."""
+
+    WRITE = "write"
+    READ = "read"
+    BEAT = "beat"
+    LOCAL = "local"  # a transaction step: the author's own statements
+
+
+class Work(NamedTuple):
+    """One statement for many rows; values in the order of its parameters."""
+
+    name: str
+    rows: Sequence[Sequence[object]]
+
+
+class Session(Protocol):
+    """A transaction at work."""
+
+    now: int  # microseconds, of the database
+
+    def rows(self, name: str, /, **params: object) -> list[Row]:
+        """All rows of a named statement."""
+        ...
+
+    def run(self, name: str, /, **params: object) -> int:
+        """How many rows a named statement has changed."""
+        ...
+
+    def many(self, works: Sequence[Work]) -> list[int]:
+        """Runs each statement over all its rows, in this order, and answers how many rows each has changed."""
+        ...
+
+    def each(self, work: Work) -> list[int]:
+        """How many rows one statement has changed, for each row of its values."""
+        ...
+
+
+class Connection(Session, Protocol):
+    """One connection of ours."""
+
+    raw: Any  # the driver's
+
+    def read_clock(self) -> None:
+        """`now` becomes the present time."""
+        ...
+
+    def begin(self, *, write: bool, clock: bool = True) -> None:
+        """`clock`: reads the time, from where a migration has yet to create it."""
+        ...
+
+    def has_table(self, name: str) -> bool: ...
+
+    def lock_schema(self) -> None:
+        """Until the end of the transaction no other migration goes on."""
+        ...
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> bool:
+        """Ends what is open, if anything is; whether the connection can be used again."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Dialect(Protocol):
+    """What the store must know about one kind of database."""
+
+    name: str
+    url: str  # fit to be shown: without a password
+    connection_type: str  # what an author writes in wf.transaction(…)
+    folder: Path | None  # where files that belong to the database lie
+
+    def create(self) -> bool:
+        """Makes a database where there is none; whether it has no tables of ours yet, and may be given them unasked."""
+        ...
+
+    def connect(self, purpose: Purpose) -> Connection: ...
+
+    def borrow(self, given: object) -> AbstractContextManager[Session]:
+        """The caller's own connection, inside the caller's transaction; a failure rolls back to where it began."""
+        ...
+
+    def gives(self, kind: type) -> bool:
+        """Whether this is the class of connections that a transaction step gets here."""
+        ...
+
+    def translate(self, error: BaseException) -> Exception | None:
+        """Our error for one of the driver's; None if it is not about the state of the database."""
+        ...
+
+
+class Database:
+    """Connections and transactions; safe to use from any thread, and after a fork."""
+
+    def __init__(self, dialect: Dialect, points: Points) -> None:
+        self.dialect = dialect
+        self.points = points
+        self._idle: dict[Purpose, list[Connection]] = {purpose: [] for purpose in Purpose}
+        self._busy: set[Connection] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+        watch(self)
+
+    @contextmanager
+    def transaction(self, name: str, *, write: bool = True, purpose: Purpose = Purpose.WRITE) -> Iterator[Session]:
+        """Leaving it normally commits, an exception rolls everything back. `name` is that of the points around the commit."""
+        with self.connection(purpose) as connection:
+            connection.begin(write=write)
+            yield connection
+            self.commit(connection, name if write else None)
+
+    def reading(self) -> AbstractContextManager[Session]:
+        return self.transaction("read", write=False, purpose=Purpose.READ)
+
+    @contextmanager
+    def borrowed(self, given: object) -> Iterator[Session]:
+        """The caller's transaction on the caller's connection; what we did in it is undone if we fail, the rest stands."""
+        try:
+            with self.dialect.borrow(given) as session:
+                yield session
+        except BaseException as error:
+            known = self.dialect.translate(error)
+            if known is None:
+                raise
+            raise known from error
+
+    def commit(self, connection: Connection, name: str | None) -> None:
+        if name is not None:
+            self.points.reached(f"{name}.before_commit")
+        connection.commit()
+        if name is not None:
+            self.points.reached(f"{name}.after_commit")
+
+    @contextmanager
+    def connection(self, purpose: Purpose) -> Iterator[Connection]:
+        """A connection of one's own; whatever is open on it in the end is rolled back. Driver errors become ours."""
+        process = os.getpid()
+        connection: Connection | None = None
+        try:
+            connection = self._take(purpose)
+            yield connection
+        except BaseException as error:
+            known = self.dialect.translate(error)
+            if known is None:
+                raise
+            raise known from error
+        finally:
+            if connection is not None and os.getpid() == process:
+                self._give_back(purpose, connection, connection.rollback())
+
+    def close(self) -> None:
+        """Closes what is idle now and the rest when it is given back."""
+        with self._lock:
+            self._closed = True
+            idle = [connection for connections in self._idle.values() for connection in connections]
+            for connections in self._idle.values():
+                connections.clear()
+        for connection in idle:
+            connection.close()
+
+    def forked(self) -> None:
+        for connections in self._idle.values():
+            for connection in connections:
+                leave_open(connection)
+            connections.clear()
+        for connection in self._busy:
+            leave_open(connection)
+        self._busy = set()
+        self._lock = threading.Lock()
+
+    def _take(self, purpose: Purpose) -> Connection:
+        with self._lock:
+            idle = self._idle[purpose]
+            connection = idle.pop() if idle else None
+        if connection is None:
+            connection = self.dialect.connect(purpose)
+        self._busy.add(connection)
+        return connection
+
+    def _give_back(self, purpose: Purpose, connection: Connection, usable: bool) -> None:
+        with self._lock:
+            self._busy.discard(connection)
+            keep = usable and not self._closed and purpose is not Purpose.LOCAL and len(self._idle[purpose]) < IDLE
+            if keep:
+                self._idle[purpose].append(connection)
+        if not keep:
+            connection.close()
+
+
+def leads_to(given: object, wanted: Callable[[object], bool]) -> object | None:
+    """The driver's connection behind what an application holds: Django, SQLAlchemy and their like keep it in an attribute."""
+    for _ in range(4):
+        if wanted(given):
+            return given
+        for name in ("driver_connection", "dbapi_connection", "connection"):
+            inner = getattr(given, name, None)
+            if inner is not None and not callable(inner):
+                given = inner
+                break
+        else:
+            return None
+    return None

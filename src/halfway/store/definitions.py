@@ -1,0 +1,51 @@
+"""Stored definitions: immutable, so each is read once in a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from halfway.domain.spec import WorkflowSpec
+from halfway.errors import NotFound
+from halfway.store.database import Session, Work
+
+
+class Definitions:
+    """Definitions by hash, and the routes of their steps."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, WorkflowSpec] = {}
+        self._routes: dict[str, Mapping[str, str]] = {}
+
+    def cached(self, hash: str) -> WorkflowSpec | None:
+        return self._specs.get(hash)
+
+    def remember(self, spec: WorkflowSpec) -> None:
+        """Only what is committed may be remembered."""
+        self._specs[spec.hash] = spec
+
+    def spec(self, session: Session, hash: str) -> WorkflowSpec:
+        spec = self._specs.get(hash)
+        if spec is None:
+            rows = session.rows("spec", hash=hash)
+            if not rows:
+                raise NotFound("WORKFLOW_UNKNOWN", workflow=f"with definition {hash[:12]}", known="those that were registered")
+            spec = self._specs[hash] = WorkflowSpec.from_json(rows[0][0])
+        return spec
+
+    def routes(self, session: Session, hash: str) -> Mapping[str, str]:
+        routes = self._routes.get(hash)
+        if routes is None:
+            routes = self._routes[hash] = routes_of(self.spec(session, hash))
+        return routes
+
+
+def routes_of(spec: WorkflowSpec) -> dict[str, str]:
+    return {step.name: step.route for step in spec.steps}
+
+
+def register(session: Session, specs: Iterable[WorkflowSpec]) -> None:
+    """Keeps definitions, in order of hash, so that two workers that start together do not wait for each other in a circle."""
+    by_hash = {spec.hash: spec for spec in specs}
+    session.many(
+        [Work("register", [(hash, spec.type, spec.version, spec.to_json(), session.now) for hash, spec in sorted(by_hash.items())])]
+    )

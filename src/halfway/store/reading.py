@@ -1,0 +1,155 @@
+"""The port `Reading`: what people and faces look at. It changes nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from halfway.domain.lifecycle import RecordStatus, RunStatus
+from halfway.domain.run import Attempt, Ended, Key, Record
+from halfway.errors import NotFound
+from halfway.ports import (
+    ArtifactRow,
+    AttemptRow,
+    Audit,
+    AuditRow,
+    DefinitionRow,
+    Detail,
+    Epoch,
+    EvidenceRow,
+    JournalRow,
+    RecordDetail,
+    Row,
+    SchemaRow,
+    WorkerRow,
+)
+from halfway.store.database import Database, Session
+from halfway.store.migrate import schema_status
+from halfway.store.rows import RUN_STATUS, to_key, to_record, to_run
+
+LONGEST_TERM = 1000  # nothing that is searched is longer
+SHORTEST_SUFFIX = 6
+
+
+class StoreReading:
+    """Each answer is of one moment: one transaction that only reads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def runs(
+        self, *, status: RunStatus | None = None, type: str | None = None, search: str | None = None, limit: int = 50,
+        before: str | None = None,
+    ) -> Sequence[Row]:  # fmt: skip
+        if any("\0" in term for term in (type, search, before) if term) or len(search or "") > LONGEST_TERM:
+            return []
+        pattern = f"%{_literally(search)}%" if search else None
+        with self._database.reading() as session:
+            rows = session.rows(
+                "list_runs", status=None if status is None else status.value, type=type, pattern=pattern, before=before, limit=limit
+            )
+            records = _records(session, [row[0] for row in rows])
+        return [Row(to_run(row[:17]), row[17], row[18], _current(records[row[0]]), tuple(records[row[0]])) for row in rows]
+
+    def find(self, text: str) -> str:
+        if not text or "\0" in text or len(text) > LONGEST_TERM:
+            raise NotFound("RUN_UNKNOWN", run=text[:40].replace("\0", ""))
+        with self._database.reading() as session:
+            found = session.rows("find_by_id", text=text) or session.rows("find_by_key", text=text)
+            if not found and len(text) >= SHORTEST_SUFFIX:
+                found = session.rows("find_by_suffix", pattern=f"%{_literally(text)}")
+        if not found:
+            raise NotFound("RUN_UNKNOWN", run=text)
+        if len(found) > 1:
+            raise NotFound("RUN_AMBIGUOUS", run=text, count=len(found))
+        return str(found[0][0])
+
+    def detail(self, run_id: str) -> Detail:
+        if "\0" in run_id:
+            raise NotFound("RUN_UNKNOWN", run=run_id.replace("\0", ""))
+        with self._database.reading() as session:
+            rows = session.rows("read_run", run_id=run_id)
+            if not rows:
+                raise NotFound("RUN_UNKNOWN", run=run_id)
+            *columns, key, input, actor, updated_at = rows[0]
+            return Detail(
+                to_run(columns),
+                key,
+                input,
+                actor,
+                updated_at,
+                _record_details(session, run_id),
+                tuple(EvidenceRow(to_key(*row[:4]), *row[4:]) for row in session.rows("read_evidence", run_id=run_id)),
+                tuple(ArtifactRow(row[0], to_key(*row[1:5]), *row[5:]) for row in session.rows("read_artifacts", run_id=run_id)),
+            )
+
+    def journal(self, run_id: str, *, after_seq: int = 0, limit: int = 1000) -> Sequence[JournalRow]:
+        with self._database.reading() as session:
+            rows = session.rows("journal", run_id=run_id, after_seq=after_seq, limit=limit)
+        return [
+            JournalRow(seq, at, name, None if step is None else to_key(step, round, item, kind), n, data)
+            for seq, at, name, step, round, item, kind, n, data in rows
+        ]
+
+    def audit(self, run_id: str) -> Sequence[AuditRow]:
+        with self._database.reading() as session:
+            rows = session.rows("read_audit", run_id=run_id)
+        return [AuditRow(at, run, Audit(*audit), RUN_STATUS[before], RUN_STATUS[after]) for at, run, *audit, before, after in rows]
+
+    def workers(self) -> Sequence[WorkerRow]:
+        with self._database.reading() as session:
+            return [WorkerRow(Epoch(*row[:8]), *row[8:]) for row in session.rows("workers")]
+
+    def definitions(self) -> Sequence[DefinitionRow]:
+        with self._database.reading() as session:
+            return [DefinitionRow(*row) for row in session.rows("definitions")]
+
+    def schema(self) -> SchemaRow:
+        status = schema_status(self._database)
+        return SchemaRow(status.found, status.needed, self._database.dialect.url)
+
+    def artifact(self, run_id: str, id: str) -> ArtifactRow | None:
+        if "\0" in id:
+            return None
+        with self._database.reading() as session:
+            rows = session.rows("artifact", run_id=run_id, id=id)
+        return ArtifactRow(rows[0][0], to_key(*rows[0][1:5]), *rows[0][5:]) if rows else None
+
+
+def _literally(term: str) -> str:
+    return term.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+
+
+def _records(session: Session, ids: list[str]) -> defaultdict[str, list[Record]]:
+    records: defaultdict[str, list[Record]] = defaultdict(list)
+    for row in session.rows("list_records", ids=ids) if ids else []:
+        records[row[0]].append(to_record(row))
+    return records
+
+
+def _current(records: list[Record]) -> tuple[str, ...]:
+    """Steps that run, are in doubt, or ask somebody."""
+    busy = (RecordStatus.RUNNING, RecordStatus.UNKNOWN)
+    return tuple(dict.fromkeys(record.key.step for record in records if record.status in busy or record.asks))
+
+
+def _record_details(session: Session, run_id: str) -> tuple[RecordDetail, ...]:
+    attempts: defaultdict[Key, list[AttemptRow]] = defaultdict(list)
+    for step, round, item, kind, n, epoch, started_at, mark_at, ended_at, ended, *rest in session.rows("read_attempts", run_id=run_id):
+        outcome = None if ended is None else Ended(ended)
+        attempts[to_key(step, round, item, kind)].append(AttemptRow(n, epoch, started_at, mark_at, ended_at, outcome, *rest))
+    details: list[RecordDetail] = []
+    for *columns, output, error in session.rows("read_records", run_id=run_id):
+        record = to_record(columns)
+        own = attempts[record.key]
+        details.append(RecordDetail(record._replace(open=_open(own)), output, error, tuple(own)))
+    return tuple(details)
+
+
+def _open(attempts: list[AttemptRow]) -> tuple[Attempt, ...]:
+    """Those that run, and those whose answer was lost and not settled."""
+    return tuple(
+        Attempt(one.n, one.epoch, one.started_at, one.mark_at is not None, one.ended_at is not None, one.gone_at)
+        for one in attempts
+        if one.ended_at is None or (one.ended is Ended.LOST and one.settled is None)
+    )

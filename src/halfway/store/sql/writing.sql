@@ -1,0 +1,90 @@
+-- name: end_attempt
+-- The running attempt is over; no row if it has already been ended.
+update halfway_attempt set ended_at = :now, ended = :ended, code = :code, settled = :settled, gone_at = :gone_at
+where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n and ended_at is null;
+
+-- name: settle_attempt
+-- What became of a lost attempt is known now.
+update halfway_attempt set settled = :settled, gone_at = coalesce(:gone_at, gone_at)
+where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n;
+
+-- name: set_attempt_gone
+-- From this time on a lost attempt can send nothing any more.
+update halfway_attempt set gone_at = :gone_at
+where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n;
+
+-- name: start_attempt
+-- An attempt is recorded before it can have an effect.
+insert into halfway_attempt (run_id, step, round, item, kind, n, epoch, started_at, mark_at, code)
+values (:run_id, :step, :round, :item, :kind, :n, :epoch, :now, :mark_at, '');
+
+-- name: put_record
+-- A record in its new state: an output lasts until it is tried again, an error as long as its code.
+insert into halfway_record (
+    run_id, step, round, item, kind, status, route, priority, ready_at, attempts, failures, lost, effect, code, asks, looks,
+    first_at, started_at, ended_at, output, error
+)
+values (
+    :run_id, :step, :round, :item, :kind, :status, :route, :priority, :ready_at, :attempts, :failures, :lost, :effect, :code,
+    :asks, :looks, :first_at, :started_at, :ended_at, :output, :error
+)
+on conflict (run_id, step, round, item, kind) do update set
+    status = excluded.status, route = excluded.route, priority = excluded.priority, ready_at = excluded.ready_at,
+    attempts = excluded.attempts, failures = excluded.failures, lost = excluded.lost, effect = excluded.effect,
+    code = excluded.code, asks = excluded.asks, looks = excluded.looks, first_at = excluded.first_at,
+    started_at = excluded.started_at, ended_at = excluded.ended_at,
+    output = case when excluded.status = 'PENDING' then null else coalesce(excluded.output, halfway_record.output) end,
+    error = coalesce(excluded.error, case when excluded.code = '' then null else halfway_record.error end);
+
+-- name: note
+-- A line of the journal.
+insert into halfway_journal (run_id, seq, at, name, step, round, item, kind, n, data)
+values (:run_id, :seq, :now, :name, :step, :round, :item, :kind, :n, :data);
+
+-- name: set_run
+-- The run's own row; no row if it has moved since it was read.
+update halfway_run set status = :status, intent = :intent, revision = :revision, seq = :seq, blocked = :blocked,
+    started_at = :started_at, updated_at = :now, ended_at = :ended_at, timeout_at = :timeout_at
+where id = :id and revision = :before_revision;
+
+-- name: end_run
+-- The run reaches a final state; no row if it has moved since it was read, or anything of it runs or is in doubt.
+update halfway_run set status = :status, intent = :intent, revision = :revision, seq = :seq, blocked = :blocked,
+    started_at = :started_at, updated_at = :now, ended_at = :ended_at, timeout_at = :timeout_at
+where id = :id and revision = :before_revision
+    and not exists (
+        select 1 from halfway_record
+        where run_id = :id and kind in ('STEP', 'COMPENSATION') and status in ('RUNNING', 'UNKNOWN')
+    );
+
+-- name: release_leases
+-- A run that has ended holds nothing.
+delete from halfway_lease where holder = :holder;
+
+-- name: audit
+-- Who ordered what, and why.
+insert into halfway_audit (action_id, at, actor, action, run_id, step, reason, evidence, before_state, after_state)
+values (:action_id, :now, :actor, :action, :run_id, :step, :reason, :evidence, :before_state, :after_state);
+
+-- name: mark
+-- The effect of a running attempt begins, unless it has begun before, or cancel or deadline bind it.
+update halfway_attempt set mark_at = :now
+where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n
+    and ended_at is null and mark_at is null
+    and (:bound = 0 or not exists (
+        select 1 from halfway_run where id = :run_id and (intent is not null or deadline_at <= :now)
+    ));
+
+-- name: keep_evidence
+-- Facts of an attempt that still runs.
+insert into halfway_evidence (run_id, step, round, item, kind, n, at, data)
+select run_id, step, round, item, kind, n, cast(:now as bigint), cast(:data as text) from halfway_attempt
+where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n and ended_at is null;
+
+-- name: keep_artifact
+-- An artifact of an attempt that still runs.
+insert into halfway_artifact (id, run_id, step, round, item, kind, n, name, sha256, size, created_at)
+select cast(:id as text), run_id, step, round, item, kind, n, cast(:name as text), cast(:sha256 as text), cast(:size as bigint),
+    cast(:now as bigint)
+from halfway_attempt
+where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n and ended_at is null;

@@ -1,0 +1,108 @@
+"""One transaction in which runs are changed: lock, load, decide elsewhere, write."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from halfway.domain.run import Attempt, Key, Kind, Record, Snapshot
+from halfway.ports import Change, Evidence, Left, Loaded, Mark, Ready, Saved
+from halfway.store.database import Session, Work
+from halfway.store.definitions import Definitions
+from halfway.store.rows import to_attempt, to_key, to_record, to_run
+from halfway.store.writing import Writing
+
+
+class StoreTurn:
+    """The port `Turn` on one open transaction."""
+
+    def __init__(self, session: Session, definitions: Definitions) -> None:
+        self.now = session.now
+        self._session = session
+        self._definitions = definitions
+
+    def lock(self, ids: Sequence[str], *, wait: bool = False) -> Mapping[str, int]:
+        if not ids:
+            return {}
+        rows = self._session.rows("lock_runs_waiting" if wait else "lock_runs", ids=list(ids))
+        return {id: revision for id, revision in rows}
+
+    def load(self, ids: Sequence[str]) -> Mapping[str, Loaded]:
+        return load(self._session, ids)
+
+    def ready(self, route: str, limit: int) -> Sequence[Ready]:
+        rows = self._session.rows("ready", route=route, now=self.now, limit=limit)
+        return [
+            Ready(run_id, to_key(step, round, item, kind), route, priority, ready_at)
+            for run_id, step, round, item, kind, route, priority, ready_at in rows
+        ]
+
+    def write(self, changes: Sequence[Change]) -> None:
+        write(self._session, self._definitions, changes)
+
+    def mark(self, marks: Sequence[Mark]) -> frozenset[Mark]:
+        rows = [(self.now, mark.run_id, *_plain(mark.key), mark.n, 1 if mark.bound else 0) for mark in marks]
+        counts = self._session.each(Work("mark", rows)) if rows else []
+        return frozenset(mark for mark, count in zip(marks, counts, strict=True) if count)
+
+    def keep(self, rows: Sequence[Evidence | Saved]) -> frozenset[Evidence | Saved]:
+        evidence = [row for row in rows if isinstance(row, Evidence)]
+        saved = [row for row in rows if isinstance(row, Saved)]
+        kept: set[Evidence | Saved] = set()
+        if evidence:
+            values = [(self.now, row.data, row.run_id, *_plain(row.key), row.n) for row in evidence]
+            kept.update(row for row, count in zip(evidence, self._session.each(Work("keep_evidence", values)), strict=True) if count)
+        if saved:
+            artifacts = [(row.id, row.name, row.sha256, row.size, self.now, row.run_id, *_plain(row.key), row.n) for row in saved]
+            kept.update(row for row, count in zip(saved, self._session.each(Work("keep_artifact", artifacts)), strict=True) if count)
+        return frozenset(kept)
+
+    def running(self, epoch: str) -> Sequence[Left]:
+        return self._left("running", epoch)
+
+    def lost(self, epoch: str) -> Sequence[Left]:
+        return self._left("lost", epoch)
+
+    def due(self, limit: int) -> Sequence[str]:
+        return [id for (id,) in self._session.rows("due", now=self.now, limit=limit)]
+
+    def take_resource(self, run_id: str) -> bool:
+        taken = self._session.run("take_resource", run_id=run_id)
+        return taken > 0 or bool(self._session.rows("holds_resource", run_id=run_id))
+
+    def _left(self, name: str, epoch: str) -> list[Left]:
+        return [Left(row[0], to_key(*row[1:5]), to_attempt(row)) for row in self._session.rows(name, epoch=epoch)]
+
+
+def load(session: Session, ids: Sequence[str]) -> dict[str, Loaded]:
+    """Runs with all records, open attempts and the outputs of their steps, in three reads."""
+    if not ids:
+        return {}
+    wanted = list(ids)
+    open: defaultdict[tuple[object, ...], list[Attempt]] = defaultdict(list)
+    records: defaultdict[str, dict[Key, Record]] = defaultdict(dict)
+    outputs: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    runs = session.rows("load_runs", ids=wanted)
+    rows = session.rows("load_records", ids=wanted)
+    for row in session.rows("load_open_attempts", ids=wanted):
+        open[row[:5]].append(to_attempt(row))
+    for row in rows:
+        *columns, output = row
+        record = to_record(columns, tuple(open.get(row[:5], ())))
+        records[row[0]][record.key] = record
+        if output is not None:
+            outputs[row[0]][record.key.step] = output
+    return {row[0]: Loaded(Snapshot(to_run(row[:-1]), records[row[0]]), row[-1], outputs[row[0]]) for row in runs}
+
+
+def write(session: Session, definitions: Definitions, changes: Sequence[Change]) -> None:
+    """Stores decisions; the guards of the statements refuse what has been overtaken."""
+    writing = Writing(session.now)
+    for change in changes:
+        writing.add(change, definitions.routes(session, change.before.run.hash))
+    writing.write(session)
+
+
+def _plain(key: Key) -> tuple[str, int, str, str]:
+    step, round, item, kind = key
+    return step, round, item, Kind(kind).value

@@ -1,0 +1,6 @@
+"""Tools to break halfway on purpose: named points where a process is killed, held or made to fail, and a ledger of the world."""
+
+from halfway.testing.ledger import Ledger
+from halfway.testing.points import FailAt, HoldAt, KillAt, RecordPoints
+
+__all__ = ["FailAt", "HoldAt", "KillAt", "Ledger", "RecordPoints"]

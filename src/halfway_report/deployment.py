@@ -1,0 +1,24 @@
+"""Puts settings and a database together: the report as a program that runs somewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from halfway import Halfway
+from halfway_report.settings import ReportSettings
+from halfway_report.workflow import DailyReport, daily_report
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """The report with its database, ready to start runs or to serve them."""
+
+    report: DailyReport
+    app: Halfway
+
+
+def deploy(settings: ReportSettings, url: str, *, artifacts: Path | None = None) -> Deployment:
+    """Builds the workflow and the engine; nothing is touched until one of them is used."""
+    report = daily_report(settings)
+    return Deployment(report=report, app=Halfway(url, workflows=[report.workflow], artifacts=artifacts))

@@ -1,0 +1,100 @@
+"""The values that travel between the steps and are stored with a run. Frozen; no person's name or address is among them."""
+
+from __future__ import annotations
+
+from datetime import date
+from hashlib import sha256
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+Basis: TypeAlias = Literal["author", "committer"]
+# A colon would blur the parts of `daily-report:{project}:{date}`.
+Slug: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
+
+
+class Frozen(BaseModel):
+    """Base of all values here: no field can be set later, and unknown fields are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Day(Frozen):
+    """The input of a run: one project, one business day."""
+
+    project: Slug
+    date: date
+
+    @property
+    def key(self) -> str:
+        """Names the day in the database and at Notion."""
+        return f"daily-report:{self.project}:{self.date}"
+
+
+class FileChange(Frozen):
+    """One file of a commit; the counts are None for a binary file."""
+
+    path: str
+    added: int | None
+    deleted: int | None
+
+
+class Commit(Frozen):
+    """One commit with its text already redacted; `files` is None where the repository cannot say."""
+
+    sha: str
+    repository: str
+    at: int
+    subject: str
+    body: str = ""
+    files: tuple[FileChange, ...] | None = ()
+
+
+class Collection(Frozen):
+    """What git had to say about a business day."""
+
+    project: Slug
+    date: date
+    zone: str
+    basis: Basis
+    commits: tuple[Commit, ...]
+    mentioned: tuple[str, ...] = ()  # commits of other days that the messages of this day name
+    redactions: dict[str, int] = {}
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def shas(self) -> tuple[str, ...]:
+        """Every commit a report of this day may cite."""
+        return tuple(commit.sha for commit in self.commits) + self.mentioned
+
+
+class Context(Frozen):
+    """What a generator is given: a collection cut to a budget, and what was left out."""
+
+    schema_version: Literal[1] = 1
+    form: str
+    collection: Collection
+    left_out: tuple[str, ...] = ()
+
+    def canonical(self) -> bytes:
+        """The same bytes for the same content; their hash is the context hash."""
+        return self.model_dump_json(indent=1).encode()
+
+
+class SavedReport(Frozen):
+    """Where the Markdown file is, and the hash of its content."""
+
+    path: str
+    sha256: str
+
+
+class Page(Frozen):
+    """A page at Notion."""
+
+    id: str
+    url: str
+
+
+def content_hash(content: bytes) -> str:
+    """SHA-256 in hex, the form in which content is compared everywhere here."""
+    return sha256(content).hexdigest()

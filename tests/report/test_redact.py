@@ -1,0 +1,67 @@
+import pytest
+
+from halfway_report.redact import redact
+
+# Written in parts, so that no scanner takes this file for a leak.
+SECRETS = {
+    "github": "ghp_" + "a1B2" * 9,
+    "gitlab": "glpat-" + "a1B2c3D4e5" * 2,
+    "aws": "AKIA" + "ABCD2345" * 2,
+    "notion": "ntn_" + "a1B2" * 10,
+    "openai": "sk-" + "proj-" + "a1B2c3D4" * 3,
+    "slack": "xoxb-" + "123456789012-abcdef",
+    "google": "AIza" + "a1B2c3D" * 5,
+    "jwt": "eyJ" + "hbGciOiJI.eyJ" + "zdWIiOiIx.c2lnbmF0dXJl",
+    "private-key": "-----BEGIN RSA PRIVATE" + " KEY-----\nMIIE\nabcd\n-----END RSA PRIVATE" + " KEY-----",
+}
+
+
+@pytest.mark.parametrize(("kind", "secret"), SECRETS.items(), ids=SECRETS.keys())
+def test_a_secret_with_a_shape_of_its_own_is_replaced(kind: str, secret: str) -> None:
+    text, counts = redact(f"before {secret} after")
+    assert text == f"before [REDACTED:{kind}] after"
+    assert counts == {kind: 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("password: hunter2x", "password: [REDACTED:assignment]"),
+        ("+MY_CUSTOM_SECRET=abcdef123", "+MY_CUSTOM_SECRET=[REDACTED:assignment]"),
+        ("-  api-key = 'abc def ghi'", "-  api-key = '[REDACTED:assignment]'"),
+        ('{"db_password": "abcdef"}', '{"db_password": "[REDACTED:assignment]"}'),
+        ("token=abc123456, then", "token=[REDACTED:assignment], then"),
+        ("postgres://shop:s3cret@db.example/shop", "postgres://[REDACTED:url-password]@db.example/shop"),
+        ("redis://:s3cret@cache", "redis://[REDACTED:url-password]@cache"),
+        ("Authorization: Bearer abcdefghijklmnop1234", "Authorization: Bearer [REDACTED:bearer]"),
+    ],
+)
+def test_a_secret_that_its_surroundings_betray_is_replaced(text: str, expected: str) -> None:
+    assert redact(text).text == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678",
+        "Rotate the tokens of the session",
+        "https://shop.example/a:b/c@d",
+        "Rename password field",
+        "token: short",
+        "한글 비밀번호 변경",
+        "",
+    ],
+)
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert redact(text) == (text, {})
+
+
+def test_a_second_pass_changes_nothing() -> None:
+    text = "\n".join([*SECRETS.values(), "password: hunter2x", "postgres://u:p4ss@h", "Bearer abcdefghijklmnop1234"])
+    once = redact(text)
+    assert redact(once.text) == (once.text, {})
+    assert sum(once.counts.values()) == len(SECRETS) + 3
+
+
+def test_a_key_without_its_end_is_cut_to_the_end_of_the_text() -> None:
+    assert redact("x -----BEGIN PRIVATE" + " KEY-----\nMIIE\nab").text == "x [REDACTED:private-key]"
