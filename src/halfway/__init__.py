@@ -1,10 +1,10 @@
 """halfway: durable steps with a recovery contract."""
 
 from halfway.app import Halfway
+from halfway.authoring.definition import StepDefinition
 from halfway.authoring.policy import Errors, Queue, Retry
 from halfway.authoring.run import Run
 from halfway.authoring.step import Absent, Artifact, AsyncMark, CannotTell, Failure, Found, Mark, Step
-from halfway.authoring.steps import StepDefinition
 from halfway.authoring.workflow import Workflow
 from halfway.domain.lifecycle import RunStatus
 from halfway.domain.spec import Effect, Then

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from halfway.authoring.policy import Queue
 from halfway.authoring.run import Run
 from halfway.authoring.step import Failure
 from halfway.authoring.steps import Handler
 from halfway.authoring.workflow import Workflow
-from halfway.control.actions import Actions
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.run import Kind
-from halfway.engine.catalog import Catalog
 from halfway.engine.settings import Settings
-from halfway.engine.worker import Worker
 from halfway.errors import DefinitionError, HalfwayError, NotFound
 from halfway.ports import NewRun, NoPoints, Points, Started
-from halfway.store import Store, open_store
-from halfway.store.ids import new_id
-from halfway.store.life import identity
+
+if TYPE_CHECKING:  # the rooms below are opened at their first use, so that importing halfway costs little more than pydantic
+    from halfway.control.actions import Actions
+    from halfway.engine.worker import Worker
+    from halfway.store import Store
 
 I = TypeVar("I")  # noqa: E741
+T = TypeVar("T")
 
 STILL = frozenset({RunStatus.MANUAL_REQUIRED, RunStatus.WAITING}) | FINAL  # nothing more happens by itself
 
@@ -69,14 +68,18 @@ class Halfway:
         """The open store; opened, checked and told about the definitions at the first use."""
         with self._opening:
             if self._store is None:
+                from halfway.store import open_store
+
                 store = open_store(self.url, create=True, artifacts=self._artifacts, points=self._points)
                 store.runs.register([workflow.spec for workflow in self.workflows.values()])
                 self._store = store
             return self._store
 
     @property
-    def control(self) -> Actions:
+    def actions(self) -> Actions:
         """What an operator may order."""
+        from halfway.control.actions import Actions
+
         store = self.store
         return Actions(store.runs, store.reading, self._handlers, self._wake)
 
@@ -114,6 +117,8 @@ class Halfway:
         if self.workflows.get((workflow.name, workflow.version)) is not workflow:
             known = ", ".join(sorted(name for name, _ in self.workflows)) or "none"
             raise NotFound("WORKFLOW_UNKNOWN", workflow=workflow.name, known=known)
+        from halfway.store.ids import new_id
+
         run_id = new_id()
         text = workflow.encode(input)
         return NewRun(
@@ -189,17 +194,17 @@ class Halfway:
         again: str | None = None,
     ) -> Run[I]:  # fmt: skip
         """`start` for an async program."""
-        return await asyncio.to_thread(
+        return await _in_thread(
             lambda: self.start(workflow, input, deadline=deadline, priority=priority, correlation_id=correlation_id, again=again)
         )
 
     async def aget(self, workflow: Workflow[I], run_id: str, /) -> Run[I]:
         """`get` for an async program."""
-        return await asyncio.to_thread(self.get, workflow, run_id)
+        return await _in_thread(lambda: self.get(workflow, run_id))
 
     async def aresult(self, run: Run[I], /, *, timeout: timedelta) -> Run[I]:
         """`result` for an async program."""
-        return await asyncio.to_thread(lambda: self.result(run, timeout=timeout))
+        return await _in_thread(lambda: self.result(run, timeout=timeout))
 
     # ── working ──
 
@@ -213,6 +218,10 @@ class Halfway:
     def _worker(self, queues: Sequence[str], slots: int, threads: int | None, *, kill_after: int | None) -> Worker:
         if slots < 1:
             raise DefinitionError("DEFINITION", workflow="worker", problem=f"slots is {slots}.", remedy="Give 1 or more.")
+        from halfway.engine.catalog import Catalog
+        from halfway.engine.worker import Worker
+        from halfway.store.life import identity
+
         store = self.store
         catalog = Catalog(store.runs, list(self.workflows.values()))
         worker = Worker(
@@ -222,6 +231,12 @@ class Halfway:
         )  # fmt: skip
         self._workers.append(worker)
         return worker
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    import asyncio
+
+    return await asyncio.to_thread(work)
 
 
 def _fresh(workflow: Workflow[I], new: NewRun) -> Run[I]:

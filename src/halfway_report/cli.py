@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import getpass
 import json
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 from zoneinfo import ZoneInfo
@@ -32,6 +33,8 @@ _EXITS: Mapping[str, Exit] = {
     "EXPIRED": Exit.RUN_FAILED,
     "COMPENSATED": Exit.RUN_FAILED,
 }
+# Enough to read runs with; the run itself says which project it belongs to.
+_NO_PROJECT = ReportSettings(projects={}, out=Path())
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
@@ -81,13 +84,11 @@ def main() -> None:
 def run(project: str, day: datetime | None, db: str, as_json: bool, **place: object) -> None:
     """Make the report of PROJECT for a day, or show the run that already has."""
     settings = _settings(project, place)
-    zone = ZoneInfo(settings.projects[project].zone)
-    deployment = deploy(settings, db)
-    started = deployment.app.start(
-        deployment.report.workflow, Day(project=project, date=(day or datetime.now(UTC).astimezone(zone)).date())
-    )
-    click.echo(f"run {started.id} {'started' if started.created else 'already has this day'}", err=True)
-    _finish(deployment, started, as_json)
+    wanted = Day(project=project, date=(day or datetime.now(ZoneInfo(settings.projects[project].zone))).date())
+    with _deployed(settings, db) as deployment:
+        started = deployment.app.start(deployment.report.workflow, wanted)
+        click.echo(f"run {started.id} {'started' if started.created else 'already has this day'}", err=True)
+        _finish(deployment, started, as_json)
 
 
 @main.command()
@@ -98,12 +99,12 @@ def run(project: str, day: datetime | None, db: str, as_json: bool, **place: obj
 @_database
 def resume(run_id: str, reason: str, actor: str, db: str, as_json: bool, **place: object) -> None:
     """Go on with a run after what stopped it; steps that are done stay done."""
-    # The run itself says which project it belongs to.
-    known = deploy(ReportSettings(projects={}, out=Path()), db)
-    project = known.app.get(known.report.workflow, run_id).input.project
-    deployment = deploy(_settings(project, place), db)
-    reading.resume(deployment.app, run_id, actor=actor, reason=reason)
-    _finish(deployment, deployment.app.get(deployment.report.workflow, run_id), as_json)
+    with _deployed(_NO_PROJECT, db) as known:
+        run_id = reading.show(known.app, run_id).id  # it may have been given by its key or the end of its id
+        project = known.app.get(known.report.workflow, run_id).input.project
+    with _deployed(_settings(project, place), db) as deployment:
+        reading.resume(deployment.app, run_id, actor=actor, reason=reason)
+        _finish(deployment, deployment.app.get(deployment.report.workflow, run_id), as_json)
 
 
 @main.command()
@@ -111,9 +112,10 @@ def resume(run_id: str, reason: str, actor: str, db: str, as_json: bool, **place
 @_database
 def runs(limit: int, db: str, as_json: bool) -> None:
     """List the newest runs."""
-    rows = reading.runs(deploy(ReportSettings(projects={}, out=Path()), db).app, NAME, limit)
+    with _deployed(_NO_PROJECT, db) as deployment:
+        rows = reading.runs(deployment.app, NAME, limit)
     if as_json:
-        _print_json([row.model_dump(mode="json", by_alias=True) for row in rows])
+        _print_json([row.document for row in rows])
     for row in () if as_json else rows:
         click.echo(f"{row.id}  {row.status:<16}  {row.key}")
 
@@ -123,14 +125,24 @@ def runs(limit: int, db: str, as_json: bool) -> None:
 @_database
 def status(run_id: str, db: str, as_json: bool) -> None:
     """Show how far a run got."""
-    view = reading.show(deploy(ReportSettings(projects={}, out=Path()), db).app, run_id)
+    with _deployed(_NO_PROJECT, db) as deployment:
+        view = reading.show(deployment.app, run_id)
     if as_json:
-        _print_json(view.model_dump(mode="json", by_alias=True))
+        _print_json(view.document)
     else:
         click.echo(f"{view.id}  {view.status}")
         for step in view.steps:
             click.echo(f"  {step.name:<16} {step.status:<10} attempts {step.attempts}  {step.error_code} {step.message}".rstrip())
     click.get_current_context().exit(int(_EXITS.get(view.status, Exit.OK)))
+
+
+@contextmanager
+def _deployed(settings: ReportSettings, db: str) -> Generator[Deployment, None, None]:
+    deployment = deploy(settings, db)
+    try:
+        yield deployment
+    finally:
+        deployment.app.close()
 
 
 def _settings(project: str, place: Mapping[str, object]) -> ReportSettings:

@@ -65,12 +65,12 @@ def collect(
 
 
 def newest_day(repository: Path, zone: str, *, within: timedelta = timedelta(minutes=1)) -> date | None:
-    """The business day of the commit at HEAD by its author's clock, or None where there is none."""
+    """The business day of the newest commit at HEAD that is no merge, by its author's clock; None where there is none."""
     git = Git(repository, within=within)
     git.check()
     if not git.has_head():
         return None
-    second = _second(git.ask("log", "-1", "--format=%at", "HEAD", "--").strip())
+    second = _second(git.ask("log", "-1", "--no-merges", "--format=%at", "HEAD", "--").strip())
     return None if second is None else date_at(second, zone)
 
 

@@ -10,8 +10,9 @@ import re
 import sys
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
@@ -31,15 +32,14 @@ from halfway_report.standin_pages import DATA_SOURCE, Ledger
 
 _ZONE = "UTC"
 _UPLOAD, _GENERATE = "UPLOAD_NOTION", "GENERATE_REPORT"
-_FIRST_LINES = 8
+_FIRST_LINES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Stage:
-    """Where it all happens, and who is on."""
+    """Where it all happens, and in which language it is told."""
 
     folder: Path
-    standin: Child
     deployment: Deployment
     voice: Voice
     _: Translate
@@ -66,8 +66,8 @@ def run_demo(repo: Path, *, echo: Echo | None = None, lang: str = "en", translat
         with Child("halfway_report.standin", *_standin_options(folder), log=folder / "notion.log") as standin:
             settings = _settings(folder, repository, day, port=int(standin.first_line()))
             deployment = deploy(settings, _url(folder), artifacts=folder / "artifacts")
-            stage = _Stage(folder=folder, standin=standin, deployment=deployment, voice=voice, _=_)
-            return _play(stage, repository, day, began)
+            with closing(deployment.app):
+                return _play(_Stage(folder=folder, deployment=deployment, voice=voice, _=_), repository, day, began)
     except DemoFailed as failed:
         voice.line()
         voice.say(_("The demonstration stopped: {reason}").format(reason=failed), "red")
@@ -85,13 +85,13 @@ def _play(stage: _Stage, repository: Path, day: Day, began: float) -> int:
     voice.say(work.format(repository=repository.name, date=day.date))
     voice.say(_("Notion is played by a process on this machine. It stores the page that it is sent, and then never answers."))
     run = stage.deployment.app.start(stage.deployment.report.workflow, day)
-    _act_1_and_2(stage, run)
-    _act_3(stage, run)
-    ended = _act_4(stage, run)
-    return _act_5(stage, ended, began)
+    _begin_and_kill(stage, run)
+    known = _tell_what_is_known(stage, run)
+    ended = _recover(stage, run, known)
+    return _count(stage, ended, began)
 
 
-def _act_1_and_2(stage: _Stage, run: Run[Day]) -> None:
+def _begin_and_kill(stage: _Stage, run: Run[Day]) -> None:
     _, voice = stage._, stage.voice
     with stage.worker(1) as worker:
         voice.act(1, _("The work begins"))
@@ -103,23 +103,23 @@ def _act_1_and_2(stage: _Stage, run: Run[Day]) -> None:
         voice.say(_("The worker is gone. It could not write down anything more, and the answer has nobody left to reach."))
 
 
-def _act_3(stage: _Stage, run: Run[Day]) -> None:
+def _tell_what_is_known(stage: _Stage, run: Run[Day]) -> reading.RunView:
     _, voice = stage._, stage.voice
     view = reading.show(stage.deployment.app, run.id)
     voice.act(3, _("What the database knows"))
-    voice.table([(step.name, step.effect, step.status, _attempts(step, _)) for step in view.steps])
-    voice.say(
-        _("{step} was written down as begun before its request left, and its end is missing. So the page may be there, and it may not. "
-          "This database cannot know, and it does not pretend to.").format(step=_UPLOAD)
-    )  # fmt: skip
-    voice.say(
-        _("A plain retry would now send the request again: two pages for one day. A plain failure would leave a page that nobody knows of.")
+    heads = (_("step"), _("kind"), _("status"), _("its effect"))
+    voice.table([heads, *((step.name, step.kind, step.status, step.effect) for step in view.steps)])
+    begun = _(
+        "That {step} begins its effect was written down at {time}, before the request left; its end is missing. So the page may be there, "
+        "and it may not. This database cannot know, and it does not pretend to."
     )
+    voice.say(begun.format(step=_UPLOAD, time=_clock(view.step(_UPLOAD).effect_began_at)))
+    voice.say(_("A plain retry would send the request again: two pages for one day. A plain failure would leave a page nobody knows of."))
+    return view
 
 
-def _act_4(stage: _Stage, run: Run[Day]) -> reading.RunView:
+def _recover(stage: _Stage, run: Run[Day], known: reading.RunView) -> reading.RunView:
     _, voice, app = stage._, stage.voice, stage.deployment.app
-    before = len(reading.show(app, run.id).journal)
     with stage.worker(2) as worker:
         voice.act(4, _("Another worker starts"))
         sweep = _(
@@ -128,7 +128,9 @@ def _act_4(stage: _Stage, run: Run[Day]) -> reading.RunView:
         )
         voice.say(sweep.format(pid=worker.pid))
         ended = wait_for(run.id, lambda: _at_rest(reading.show(app, run.id)), while_alive=worker)
-    voice.table([(f"{line.at:%H:%M:%S.%f}"[:-3], line.name, line.step, _told(line)) for line in ended.journal[before:]], "dim")
+    lines = [(_clock(line.at), line.name, line.step, _told(line)) for line in ended.journal]
+    lines.insert(len(known.journal), ("", "kill -9", "", ""))
+    voice.table(lines, "dim")
     settled = _(
         "The step became UNKNOWN. It creates something, so nothing is repeated before the outside world has been asked. Its probe asked "
         "Notion for the page with the external id {key}, found it with the hash of this report, and that page became its result."
@@ -137,21 +139,23 @@ def _act_4(stage: _Stage, run: Run[Day]) -> reading.RunView:
     return ended
 
 
-def _act_5(stage: _Stage, ended: reading.RunView, began: float) -> int:
-    _, voice, ledger = stage._, stage.voice, stage.ledger
-    report = stage.deployment.report
+def _count(stage: _Stage, ended: reading.RunView, began: float) -> int:
+    _, voice, ledger, report = stage._, stage.voice, stage.ledger, stage.deployment.report
     generated = ended.count("step.started", _GENERATE)
-    good = ended.status == "SUCCESS" and len(ledger.pages) == ledger.posts() == generated == 1
-    voice.act(5, _("The count"))
+    run = stage.deployment.app.get(report.workflow, ended.id)
+    done = ended.status == "SUCCESS"
+    result = run.output(report.upload_notion).id if done and report.upload_notion else ""
+    good = [page.id for page in ledger.pages] == [result] and ledger.posts() == generated == 1
     rows = [
         (_("run"), ended.status),
         (_("pages at Notion"), str(len(ledger.pages))),
         (_("requests to make a page"), str(ledger.posts())),
         (_("times the report was generated"), str(generated)),
+        (_("the page the run points to"), result),
         (_("seconds, all in all"), f"{time.monotonic() - began:.1f}"),
     ]
-    if ended.status == "SUCCESS":
-        run = stage.deployment.app.get(report.workflow, ended.id)
+    voice.act(5, _("The count"))
+    if done:
         path = Path(run.output(report.save_markdown).path)
         voice.table([*rows, (_("the report"), str(path))], "green" if good else "red")
         voice.line()
@@ -160,7 +164,9 @@ def _act_5(stage: _Stage, ended: reading.RunView, began: float) -> int:
     else:
         voice.table(rows, "red")
     voice.line()
-    voice.say(_("All of it is kept in {folder}; look at the run with:").format(folder=stage.folder))
+    kept = _("All of it is kept in {folder}: the database, and in notion.json every request that reached Notion.")
+    voice.say(kept.format(folder=stage.folder))
+    voice.say(_("Look at the run with:"))
     voice.line(f"     halfway show {ended.id} --url {_url(stage.folder)}")
     if not good:
         voice.say(_("This did not end as promised."), "red")
@@ -176,7 +182,9 @@ def _subject(repo: Path, folder: Path) -> tuple[Path, Day]:
     if newest is None:
         repo = folder / "sample-shop"
         sample_repository(repo)
-        newest = newest_day(repo, _ZONE) or date.min
+        newest = newest_day(repo, _ZONE)
+    if newest is None:
+        raise DemoFailed("the sample repository has no commits")
     project = re.sub(r"[^a-z0-9]+", "-", repo.resolve().name.lower()).strip("-")[:63] or "demo"
     return repo.resolve(), Day(project=project, date=newest)
 
@@ -205,18 +213,12 @@ def _at_rest(view: reading.RunView) -> reading.RunView | None:
     return None if view.status in {"PENDING", "RUNNING", "WAITING"} else view
 
 
-def _attempts(step: reading.StepView, _: Translate) -> str:
-    if not step.attempts:
-        return ""
-    return (
-        _("attempt {number}, no end").format(number=step.attempts)
-        if step.ended_at is None
-        else _("attempt {number}").format(number=step.attempts)
-    )
+def _clock(moment: datetime | None) -> str:
+    return f"{moment:%H:%M:%S.%f}"[:-3] if moment else "?"
 
 
 def _told(line: reading.EntryView) -> str:
-    return " ".join(f"{name}={value}" for name, value in line.data.items())[:60]
+    return " ".join(f"{name}={value}" for name, value in line.data.items() if value not in ("", None))[:60]
 
 
 @click.group(invoke_without_command=True)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,12 @@ from halfway_report.standin import TOKEN
 
 TOKEN_ENV = "HALFWAY_DEMO_NOTION_TOKEN"
 PATIENCE = timedelta(seconds=30)
+_GRACE = timedelta(seconds=5)
+_SAMPLE: Mapping[str, str] = {
+    "cart.py": "Keep the cart across a login",
+    "prices.py": "Round prices once, at the end",
+    "README.md": "Say how to start",
+}
 _T = TypeVar("_T")
 
 
@@ -42,7 +48,11 @@ class Child:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
-        self.kill()
+        self._process.terminate()
+        try:
+            self._process.wait(_GRACE.total_seconds())
+        except subprocess.TimeoutExpired:
+            self.kill()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
@@ -83,7 +93,6 @@ def wait_for(what: str, look: Callable[[], _T | None], *, while_alive: Child) ->
 
 def sample_repository(path: Path) -> None:
     """Writes a small repository, for a place that has none."""
-    path.mkdir()
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(path),
@@ -95,12 +104,12 @@ def sample_repository(path: Path) -> None:
     def git(*arguments: str) -> None:
         subprocess.run(["git", *identity, *arguments], cwd=path, env=environment, check=True, capture_output=True)
 
-    git("init", "--quiet")
-    for name, subject in (
-        ("cart.py", "Keep the cart across a login"),
-        ("prices.py", "Round prices once, at the end"),
-        ("README.md", "Say how to start"),
-    ):
-        (path / name).write_text(f"{subject}\n")
-        git("add", "--all")
-        git("commit", "--quiet", "-m", subject)
+    path.mkdir()
+    try:
+        git("init", "--quiet")
+        for name, subject in _SAMPLE.items():
+            (path / name).write_text(f"{subject}\n")
+            git("add", "--all")
+            git("commit", "--quiet", "-m", subject)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise DemoFailed(f"git could not write a sample repository: {error}") from error

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Literal, TypeAlias
 
 from rich.cells import cell_len
@@ -22,7 +22,7 @@ class Voice:
 
     def __init__(self, echo: Echo | None = None) -> None:
         """Without `echo` it prints, in colour if standard output is a terminal and NO_COLOR is not set."""
-        self._echo: Echo = echo or print
+        self._echo: Echo = echo or partial(print, flush=True)
         self._console = Console(highlight=False) if echo is None and sys.stdout.isatty() else None
 
     def line(self, text: str = "", style: Style = "") -> None:
@@ -39,7 +39,7 @@ class Voice:
 
     def say(self, text: str, style: Style = "") -> None:
         """A paragraph."""
-        for line in textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False):
+        for line in _wrapped(text):
             self.line(f"   {line}", style)
 
     def table(self, rows: Sequence[Sequence[str]], style: Style = "") -> None:
@@ -48,3 +48,16 @@ class Voice:
         for row in rows:
             cells = [cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
             self.line(f"     {'  '.join(cells)}".rstrip(), style)
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    """Lines of words, measured in cells."""
+    line = ""
+    for word in text.split():
+        if line and cell_len(line) + 1 + cell_len(word) > _WIDTH:
+            yield line
+            line = word
+        else:
+            line = f"{line} {word}".lstrip()
+    if line:
+        yield line

@@ -6,7 +6,7 @@ tell what happened. So every fault leaves this module as httpx2 raised it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
@@ -100,14 +100,14 @@ class _Answer(_Lenient):
 
 
 class Notion:
-    """One data source, reached with one token, within one span of time for each request."""
+    """One data source, reached with one token; `remaining` says before each request how long it may take."""
 
-    def __init__(self, url: str, token: str, data_source_id: str, *, within: timedelta) -> None:
+    def __init__(self, url: str, token: str, data_source_id: str, *, remaining: Callable[[], timedelta]) -> None:
         self._source = data_source_id
+        self._remaining = remaining
         self._client = httpx2.Client(
             base_url=url,
             headers={"Authorization": f"Bearer {token}", "Notion-Version": VERSION},
-            timeout=_timeout(within),
             follow_redirects=False,
         )
 
@@ -147,7 +147,7 @@ class Notion:
         )
 
     def _post(self, path: str, body: Mapping[str, object]) -> httpx2.Response:
-        response = self._client.post(path, json=body)
+        response = self._client.post(path, json=body, timeout=_timeout(self._remaining()))
         if response.status_code in _BUSY:
             raise NotionBusy(response.status_code, _retry_after(response))
         if not response.is_success:
@@ -155,9 +155,9 @@ class Notion:
         return response
 
 
-def _timeout(within: timedelta) -> httpx2.Timeout:
+def _timeout(remaining: timedelta) -> httpx2.Timeout:
     # Ours must come before the engine's, so that a slow answer ends as a read timeout.
-    seconds = max(0.1, within.total_seconds() * 0.9)
+    seconds = max(0.1, remaining.total_seconds() * 0.9)
     return httpx2.Timeout(seconds, connect=min(seconds, _CONNECT.total_seconds()))
 
 

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
-
-from pydantic import BaseModel, ConfigDict
-from pydantic.alias_generators import to_camel
 
 from halfway import Halfway
 
 
-class _View(BaseModel):
-    """A value that is written in JSON with the names that halfway uses there."""
-
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
-
-
-class StepView(_View):
+@dataclass(frozen=True, kw_only=True)
+class StepView:
     """One step of a run, as it stands in the database."""
 
     name: str
+    kind: str  # READ, CREATE, …
     status: str
-    effect: str
+    effect: str  # what is known about it: none, happened, not, unknown
     attempts: int
-    started_at: datetime | None
+    effect_began_at: datetime | None  # of the last attempt
     ended_at: datetime | None
     error_code: str
     message: str
 
 
-class EntryView(_View):
+@dataclass(frozen=True, kw_only=True)
+class EntryView:
     """One line of the journal."""
 
     at: datetime
@@ -39,57 +34,66 @@ class EntryView(_View):
     data: Mapping[str, object]
 
 
-class RunView(_View):
-    """A run with its steps and its journal."""
+@dataclass(frozen=True, kw_only=True)
+class RunView:
+    """A run with its steps and its journal; `document` is all of it, as JSON has it."""
 
     id: str
     status: str
     steps: tuple[StepView, ...]
     journal: tuple[EntryView, ...]
+    document: Mapping[str, object]
 
-    def step(self, name: str) -> StepView | None:
-        """The step with this name, if the run has it."""
-        return next((step for step in self.steps if step.name == name), None)
+    def step(self, name: str) -> StepView:
+        """The step with this name."""
+        return next(step for step in self.steps if step.name == name)
 
     def count(self, entry: str, step: str) -> int:
         """How often something happened to a step."""
         return sum(line.name == entry and line.step == step for line in self.journal)
 
 
-class RunLine(_View):
-    """A run in a list."""
+@dataclass(frozen=True, kw_only=True)
+class RunLine:
+    """A run in a list; `document` is all of it, as JSON has it."""
 
     id: str
     key: str
     status: str
+    document: Mapping[str, object]
 
 
 def show(app: Halfway, run_id: str) -> RunView:
     """What the database knows about a run now; needs no worker."""
     page = app.control.show(run_id)
     return RunView(
-        id=run_id,
-        status=str(page.status),
+        id=page.id,
+        status=page.status.value,
         steps=tuple(
             StepView(
                 name=step.name,
-                status=str(step.status),
-                effect=str(step.effect or ""),
+                kind=step.kind,
+                status=step.status,
+                effect=step.effect,
                 attempts=step.attempts,
-                started_at=step.started_at,
+                effect_began_at=next((attempt.effect_began_at for attempt in reversed(step.history) if attempt.kind == "STEP"), None),
                 ended_at=step.ended_at,
-                error_code=step.error_code or "",
-                message=step.message or "",
+                error_code=step.error_code,
+                message=step.message,
             )
             for step in page.steps
         ),
-        journal=tuple(EntryView(at=line.at, name=line.name, step=line.step or "", data=line.data or {}) for line in page.journal),
+        journal=tuple(EntryView(at=line.at, name=line.name, step=line.step, data=line.data) for line in page.journal),
+        document=page.to_json(),
     )
 
 
 def runs(app: Halfway, workflow: str, limit: int) -> tuple[RunLine, ...]:
     """The newest runs of a workflow."""
-    return tuple(RunLine(id=row.id, key=row.key or "", status=str(row.status)) for row in app.control.runs(type=workflow, limit=limit))
+    return tuple(
+        RunLine(id=row.id, key=row.key or "", status=row.status.value, document=row.to_json())
+        for row in app.control.runs(type=workflow, limit=limit)
+    )
 
 
 def resume(app: Halfway, run_id: str, *, actor: str, reason: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from datetime import timedelta
 
 import httpx2
 
@@ -25,7 +24,7 @@ def add_upload(
     def upload_notion(step: Step[Day], mark: Mark) -> Page:
         report = step.output(generate_report)
         draft = Draft(external_id=step.key, content_hash=report.sha256, run_id=step.run_id, markdown=step.read(report).decode())
-        with _connect(settings, step.remaining) as notion:
+        with _connect(settings, step) as notion:
             # An earlier run for the same day may have made the page; a fault up to here is an ordinary retry.
             with _only_looking():
                 page = _adopt(notion.find(step.key), report.sha256)
@@ -35,7 +34,7 @@ def add_upload(
     @upload_notion.probe(settle=settings.settle)
     def find_page(step: Step[Day]) -> Found[Page] | Absent | CannotTell:
         """The page at Notion whose ExternalId is the key of the day and whose ContentHash is that of the report."""
-        with _connect(settings, step.remaining) as notion:
+        with _connect(settings, step) as notion:
             return judge(notion.find(step.key), step.output(generate_report).sha256)
 
     return upload_notion
@@ -93,8 +92,8 @@ def _only_looking() -> Generator[None, None, None]:
         raise
 
 
-def _connect(settings: NotionSettings, within: timedelta) -> Notion:
+def _connect(settings: NotionSettings, step: Step[Day]) -> Notion:
     token = os.environ.get(settings.token_env)
     if not token:
         raise TokenMissing(f"the environment variable {settings.token_env} is not set")
-    return Notion(settings.url, token, settings.data_source_id, within=within)
+    return Notion(settings.url, token, settings.data_source_id, remaining=lambda: step.remaining)

@@ -91,9 +91,7 @@ def test_a_refused_connection_proves_that_nothing_happened() -> None:
         assert prove(raised(lambda: post(port))) == Proven(Proof.NOTHING_RETRY, "CONNECT_ERROR")
         assert prove(raised(lambda: asyncio.run(apost(f"http://127.0.0.1:{port}/")))) == Proven(Proof.NOTHING_RETRY, "CONNECT_ERROR")
         assert prove(raised(lambda: asyncio.run(apost(f"http://localhost:{port}/")))).proof is Proof.NOTHING_RETRY
-        assert prove(raised(lambda: socket.create_connection(("127.0.0.1", port)))) == Proven(
-            Proof.NOTHING_RETRY, "CONNECTION_REFUSED"
-        )
+        assert prove(raised(lambda: socket.create_connection(("127.0.0.1", port)))) == Proven(Proof.NOTHING_RETRY, "CONNECTION_REFUSED")
 
 
 def test_an_unknown_host_proves_that_nothing_happened() -> None:
@@ -131,9 +129,9 @@ def test_a_failed_tls_handshake_proves_that_nothing_happened() -> None:
 def test_waiting_in_vain_for_a_connection_of_the_pool_proves_that_nothing_happened() -> None:
     with served(lambda client: client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")) as port:
         limits, timeout = httpx2.Limits(max_connections=1), httpx2.Timeout(5, pool=0.1)
-        with httpx2.Client(limits=limits, timeout=timeout, trust_env=False) as client:
-            with client.stream("POST", f"http://127.0.0.1:{port}/"):
-                error = raised(lambda: client.post(f"http://127.0.0.1:{port}/"))
+        url = f"http://127.0.0.1:{port}/"
+        with httpx2.Client(limits=limits, timeout=timeout, trust_env=False) as client, client.stream("POST", url):
+            error = raised(lambda: client.post(f"http://127.0.0.1:{port}/"))
     assert prove(error) == Proven(Proof.NOTHING_RETRY, "POOL_TIMEOUT")
 
 
@@ -160,7 +158,9 @@ def test_a_connection_that_breaks_after_the_request_is_lost(answer: Callable[[so
         assert prove(raised(lambda: post(port))) == LOST
 
 
-@pytest.mark.parametrize("error", [TimeoutError(), ConnectionResetError(), BrokenPipeError(), OSError(113, "no route"), ssl.SSLError(1, "x")])
+@pytest.mark.parametrize(
+    "error", [TimeoutError(), ConnectionResetError(), BrokenPipeError(), OSError(113, "no route"), ssl.SSLError(1, "x")]
+)
 def test_an_error_of_a_connection_that_may_have_stood_is_lost(error: OSError) -> None:
     assert prove(error) == LOST
 

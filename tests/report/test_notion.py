@@ -14,11 +14,11 @@ from halfway_report.standin_pages import DATA_SOURCE
 
 KEY = "daily-report:shop:2026-09-30"
 DRAFT = Draft(external_id=KEY, content_hash="c" * 64, run_id="run-1", markdown="# Daily report\n\nIt was a day.\n")
-SHORT = timedelta(seconds=0.3)
+LONG, SHORT = timedelta(seconds=30), timedelta(seconds=1)
 
 
-def connect(standin: Standin, *, token: str = TOKEN, source: str = DATA_SOURCE, within: timedelta = timedelta(seconds=10)) -> Notion:
-    return Notion(standin.url, token, source, within=within)
+def connect(standin: Standin, *, token: str = TOKEN, source: str = DATA_SOURCE, within: timedelta = LONG) -> Notion:
+    return Notion(standin.url, token, source, remaining=lambda: within)
 
 
 @pytest.fixture
@@ -78,7 +78,8 @@ def test_an_index_that_lags_does_not_show_the_page_yet(standin: Standin, notion:
 )
 def test_a_lost_answer_raises_although_the_page_is_there(standin: Standin, fault: str, error: type[Exception]) -> None:
     standin.fail_create(fault)
-    with connect(standin, within=SHORT) as notion, pytest.raises(error):
+    patience = SHORT if fault == "commit_hang" else LONG
+    with connect(standin, within=patience) as notion, pytest.raises(error):
         notion.create(DRAFT)
     with connect(standin) as notion:
         assert len(notion.find(KEY).hits) == 1
@@ -123,7 +124,7 @@ def test_a_refused_connection_is_told_apart_from_a_lost_answer() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         with (
-            Notion(f"http://127.0.0.1:{taken.getsockname()[1]}", TOKEN, DATA_SOURCE, within=timedelta(seconds=5)) as notion,
+            Notion(f"http://127.0.0.1:{taken.getsockname()[1]}", TOKEN, DATA_SOURCE, remaining=lambda: LONG) as notion,
             pytest.raises(httpx2.ConnectError),
         ):
             notion.create(DRAFT)

@@ -110,7 +110,7 @@ def test_a_process_holds_an_answer_back_while_another_reads_its_ledger(tmp_path:
         assert process.stdout is not None
         url = f"http://127.0.0.1:{int(process.stdout.readline())}"
         with pytest.raises(httpx2.ReadTimeout):
-            httpx2.post(f"{url}/v1/pages", json=body(), headers=HEADERS, timeout=0.3)
+            httpx2.post(f"{url}/v1/pages", json=body(), headers=HEADERS, timeout=1)
         assert [(request.fault, request.page_id) for request in Ledger.load(ledger).requests] == [
             ("commit_hang", Ledger.load(ledger).pages[0].id)
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -41,17 +42,15 @@ class Counting:
 class Bench:
     """One deployment with a worker of its own for each piece of work."""
 
-    def __init__(self, folder: Path, repo: Scratch, standin: Standin) -> None:
+    def __init__(self, folder: Path, repo: Scratch, standin: Standin, *, timeout: timedelta) -> None:
         self.folder = folder
         self.generator = Counting()
         self.standin = standin
         self.settings = ReportSettings(
             projects={"shop": ProjectSettings(repositories=(repo.path,))},
             out=folder / "reports",
-            notion=NotionSettings(
-                data_source_id=DATA_SOURCE, url=standin.url, settle=timedelta(seconds=0), timeout=timedelta(seconds=1)
-            ),
-        )  # fmt: skip
+            notion=NotionSettings(data_source_id=DATA_SOURCE, url=standin.url, settle=timedelta(0), timeout=timeout),
+        )
         self.report: DailyReport = daily_report(self.settings, self.generator)
         self.app = self.build()
 
@@ -78,19 +77,28 @@ class Bench:
         return run.output(self.report.upload_notion).id
 
     def attempts(self, run: Run[Day], step: str) -> int:
-        view = reading.show(self.app, run.id).step(step)
-        assert view is not None
-        return view.attempts
+        return reading.show(self.app, run.id).step(step).attempts
 
 
 @pytest.fixture
-def bench(tmp_path: Path, repo: Scratch, standin: Standin, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+def build(tmp_path: Path, repo: Scratch, standin: Standin, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[timedelta], Bench]]:
+    """Makes a deployment whose upload has this much time."""
     monkeypatch.setenv("NOTION_TOKEN", TOKEN)
     repo.commit("Rotate the tokens", "2026-09-30T09:00:00+00:00")
     repo.commit("Say how to start", "2026-09-30T10:00:00+00:00")
-    running = Bench(tmp_path, repo, standin)
-    yield running
-    running.app.close()
+    with ExitStack() as opened:
+
+        def make(timeout: timedelta) -> Bench:
+            bench = Bench(tmp_path, repo, standin, timeout=timeout)
+            opened.callback(bench.app.close)
+            return bench
+
+        yield make
+
+
+@pytest.fixture
+def bench(build: Callable[[timedelta], Bench]) -> Bench:
+    return build(timedelta(seconds=30))
 
 
 def test_a_report_is_written_checked_saved_and_uploaded_once(bench: Bench, repo: Scratch) -> None:
@@ -114,15 +122,24 @@ def test_a_second_start_for_the_day_is_the_same_run_and_does_nothing(bench: Benc
     assert bench.standin.ledger.posts() == 1
 
 
-@pytest.mark.parametrize("fault", ["commit_hang", "commit_rst", "commit_half", "commit_502", "commit_504"])
-def test_a_lost_answer_ends_with_the_page_that_was_made(bench: Bench, fault: str) -> None:
-    bench.standin.fail_create(fault)
-    run = bench.start()
+def assert_one_page(bench: Bench, run: Run[Day]) -> None:
     assert run.status == "SUCCESS"
     (page,) = bench.standin.ledger.pages
     assert bench.page_id(run) == page.id
     assert bench.standin.ledger.posts() == 1
     assert bench.generator.calls == 1
+
+
+@pytest.mark.parametrize("fault", ["commit_rst", "commit_half", "commit_502", "commit_504"])
+def test_a_lost_answer_ends_with_the_page_that_was_made(bench: Bench, fault: str) -> None:
+    bench.standin.fail_create(fault)
+    assert_one_page(bench, bench.start())
+
+
+def test_an_answer_that_never_comes_ends_with_the_page_that_was_made(build: Callable[[timedelta], Bench]) -> None:
+    bench = build(timedelta(seconds=2))
+    bench.standin.fail_create("commit_hang")
+    assert_one_page(bench, bench.start())
 
 
 @pytest.mark.parametrize("fault", ["rst_before", "500", "502", "503", "504", "409"])

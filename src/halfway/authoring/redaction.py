@@ -22,6 +22,7 @@ class Rule(NamedTuple):
 _BEGIN = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4}))"
 _NEW = r"(?!\[REDACTED:)"
 _INSIDE = r"(?:[^\"\\]|\\.)"  # one character of a JSON string
+_DEEPER = r'(?:[^"\\]|\\+(?![\\"])|(?P=b)\\+")'  # the same of a string within a string, whose quotes have `b` before them
 _WORD = r"(?:[^\s\"'\\,;&]|\\\\|\\u[0-9a-fA-F]{4})"
 _HAS_DIGIT = r"(?=[^\s\"\\]{0,60}[0-9])"
 
@@ -40,7 +41,7 @@ def _named(traces: tuple[str, ...], name: str, kind: str) -> tuple[Rule, ...]:
     new = rf"\g<1>[REDACTED:{kind}]"
     return (
         _rule(traces, rf'({name}"\s*:\s*"){_NEW}{_INSIDE}+', new, re.I),
-        _rule(traces, rf'({name}(?P<q>\\{{1,15}}")\s*:\s*(?P=q)){_NEW}[^"]+?(?=(?P=q))', new, re.I),
+        _rule(traces, rf'({name}(?P<b>\\{{1,15}})"\s*:\s*(?P=b)"){_NEW}{_DEEPER}+(?=(?P=b)")', new, re.I),
         _rule(traces, rf"({name}'?\s*[=:]\s*'){_NEW}[^'\"\\]+(?=')", new, re.I),
     )
 

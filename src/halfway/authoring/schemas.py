@@ -21,6 +21,11 @@ def mentions(adapter: TypeAdapter[Any], *, kind: str | None = None, cls: type | 
     return False
 
 
+def holds_anything(adapter: TypeAdapter[Any]) -> bool:
+    """Whether some part of the type is `Any`, so that JSON alone decides what comes back."""
+    return any(_is_open(node) for node in _nodes(adapter.core_schema))
+
+
 def fingerprint(adapter: TypeAdapter[Any]) -> str:
     """A short hash of the type's shape; a changed docstring or title does not change it."""
     try:
@@ -33,6 +38,18 @@ def fingerprint(adapter: TypeAdapter[Any]) -> str:
 def short_hash(*parts: str) -> str:
     """The first 16 hex digits of the SHA-256 of all parts."""
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+
+
+def _is_open(node: dict[str, object]) -> bool:
+    match node.get("type"):
+        case "any":
+            return True
+        case "list" | "set" | "frozenset":
+            return "items_schema" not in node
+        case "dict":
+            return "keys_schema" not in node or "values_schema" not in node
+        case _:
+            return False
 
 
 def _nodes(part: object) -> Iterator[dict[str, object]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from threading import Lock
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
@@ -25,7 +26,6 @@ InputT_co = TypeVar("InputT_co", covariant=True)
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
-_FACTS: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 _MISSING = object()
 
 
@@ -250,7 +250,7 @@ class Step(Generic[InputT_co]):
     def evidence(self, **facts: Json) -> None:
         """Keeps facts that prove what happened; durable when it returns, also if the step then fails."""
         self._host.ensure_running()
-        self._host.evidence(encode(_FACTS, facts, what=f"evidence of {self._host.step_name}"))
+        self._host.evidence(encode(_facts(), facts, what=f"evidence of {self._host.step_name}"))
 
     def save(self, name: str, content: str | bytes, /) -> Artifact:
         """Stores content of any size and returns the reference to it."""
@@ -282,3 +282,8 @@ class Step(Generic[InputT_co]):
         if not isinstance(key, str) or not key:
             raise InvalidInput("KEY_INVALID", what=f"effect_key of {self._host.step_name}", problem=f"it gave {type(key).__name__}.")
         return key
+
+
+@cache
+def _facts() -> TypeAdapter[dict[str, Any]]:
+    return TypeAdapter(dict[str, Any])

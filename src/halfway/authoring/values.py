@@ -27,10 +27,11 @@ from decimal import Decimal
 from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from halfway.authoring.failures import MESSAGE_LIMIT, bounded, describe, name_in_path, problems
 from halfway.authoring.redaction import redact
-from halfway.authoring.schemas import mentions
+from halfway.authoring.schemas import holds_anything
 from halfway.errors import InvalidInput, UnstorableValue
 
 __all__ = ["LIMIT", "MESSAGE_LIMIT", "bounded", "decode", "describe", "encode", "problems", "redact"]
@@ -51,10 +52,9 @@ def encode(adapter: TypeAdapter[Any], value: object, *, what: str = "value") -> 
     except Exception:
         raise _refused(adapter, value, what) from None  # the cause may quote the value
     if not same:
-        exact = mentions(adapter, kind="any")
-        found = _difference(value, again, "$", exact)
+        found = _difference(value, again, "$", exact=holds_anything(adapter))
         if found is not None:
-            raise _refusal(*found, what)
+            raise _refusal(*(next(_impossible(value, "$", []), None) or found), what)
     if len(raw) > LIMIT:
         _check_size(adapter, value, what)
     return raw.decode("ascii")
@@ -83,10 +83,8 @@ def _check_size(adapter: TypeAdapter[Any], value: object, what: str) -> None:
 
 
 def _refused(adapter: TypeAdapter[Any], value: object, what: str) -> UnstorableValue:
-    bad = next(_impossible(value, "$", []), None)
-    if bad is None:
-        bad = _mismatch(adapter, value) or ("$", f"{_kind(value)} does not come back from JSON as it was")
-    return _refusal(*bad, what)
+    bad = next(_impossible(value, "$", []), None) or _mismatch(adapter, value) or _unknown(value, "$")
+    return _refusal(*(bad or ("$", f"{_kind(value)} does not come back from JSON as it was")), what)
 
 
 def _refusal(path: str, problem: str, what: str) -> UnstorableValue:
@@ -149,9 +147,10 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
 
 
 def _mismatch(adapter: TypeAdapter[Any], value: object) -> tuple[str, str] | None:
-    """Where the value is of another type than annotated."""
+    """Where the value is of another type than annotated, or where its JSON is."""
     try:
         adapter.validator.validate_python(value, strict=True)
+        adapter.validator.validate_json(adapter.serializer.to_json(value, warnings=False))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         path, part = "$", value
@@ -166,18 +165,37 @@ def _mismatch(adapter: TypeAdapter[Any], value: object) -> tuple[str, str] | Non
     return None
 
 
-def _difference(value: object, again: object, path: str, exact: bool) -> tuple[str, str] | None:
+def _unknown(value: object, path: str) -> tuple[str, str] | None:
+    """The first part that JSON has no form for."""
+    for step, part in _parts(value):
+        found = _unknown(part, path + step)
+        if found:
+            return found
+    try:
+        to_json(value)
+    except Exception:
+        return path, f"JSON has no form for {_kind(value)}"
+    return None
+
+
+def _difference(value: object, again: object, path: str, *, exact: bool) -> tuple[str, str] | None:
     """The first part that comes back as something else."""
     before, after = dict(_parts(value)), dict(_parts(again))
+    if _one_of(value, again, (Mapping,)) and _keys(value) != _keys(again):
+        return path, "its keys would come back as something else"
     alike = type(value) is type(again) or (not exact and _one_of(value, again, (list, tuple), (set, frozenset), (Mapping,)))
     if alike and before.keys() == after.keys() and before and not _one_of(value, again, (set, frozenset)):
-        found = (_difference(part, after[step], path + step, exact) for step, part in before.items())
+        found = (_difference(part, after[step], path + step, exact=exact) for step, part in before.items())
         return next((one for one in found if one is not None), None)
     if alike and (_equal(value, again) or type(value).__eq__ is object.__eq__):
         return None
     if type(value) is not type(again) and not _equal(value, again):
         return path, f"{_kind(value)} would come back as {_kind(again)}"
     return None if _equal(value, again) else (path, f"{_kind(value)} would come back changed")
+
+
+def _keys(value: object) -> set[object]:
+    return set(cast(Mapping[object, object], value))
 
 
 def _one_of(value: object, again: object, *families: tuple[type, ...]) -> bool:

@@ -40,12 +40,19 @@ from halfway.domain.turn import Turn
 def decide(spec: WorkflowSpec, snapshot: Snapshot, fact: Fact, now: int) -> tuple[Command, ...]:
     """The commands that follow from one fact about a run at this time (R-B14)."""
     turn = Turn(spec, snapshot, now)
-    if not turn.over:
+    take(turn, fact)
+    close(turn)
+    return tuple(turn.commands)
+
+
+def take(turn: Turn, fact: Fact) -> None:
+    """Takes one fact into a decision in the making; several facts of one moment may follow each other."""
+    intent = turn.run.intent
+    if not turn.over and intent is None:
         _watch_the_time(turn)
     _take_in(turn, fact)
-    if turn.reopened or not turn.over:
+    if (turn.reopened or not turn.over) and not (isinstance(fact, Claimed) and turn.run.intent is intent):
         _go_on(turn)
-    return _close(turn, snapshot)
 
 
 def _take_in(turn: Turn, fact: Fact) -> None:
@@ -72,8 +79,6 @@ def _take_in(turn: Turn, fact: Fact) -> None:
 
 def _watch_the_time(turn: Turn) -> None:
     run = turn.run
-    if run.intent is not None:
-        return
     if run.deadline_at is not None and turn.now >= run.deadline_at:
         turn.run = run._replace(intent=Intent.EXPIRE)
         turn.note("workflow.deadline_passed")
@@ -96,40 +101,40 @@ def _start(turn: Turn, fact: Claimed) -> None:
     if turn.run.started_at is None:
         timeout_at = turn.now + turn.spec.timeout if turn.spec.timeout is not None else None
         turn.run = turn.run._replace(started_at=turn.now, timeout_at=timeout_at)
+    first_at = record.first_at or turn.now
     turn.move(
-        record._replace(
-            attempts=n,
-            ready_at=None,
-            first_at=record.first_at or turn.now,
-            started_at=turn.now,
-            ended_at=None,
-            open=(*record.open, attempt),
-        ),
-        Trigger.STARTED,
-    )
+        record, Trigger.STARTED, attempts=n, ready_at=None, first_at=first_at, started_at=turn.now, ended_at=None,
+        open=(*record.open, attempt),
+    )  # fmt: skip
     turn.commands.append(StartAttempt(record.key, n, fact.epoch, marked))
     turn.note("step.started", record.key, n)
 
 
 def _go_on(turn: Turn) -> None:
     """Whatever the fact was: doubts are looked at, what has become possible becomes ready, what has become pointless is closed."""
-    for record in list(turn.records.values()):
-        if record.status is RecordStatus.UNKNOWN and not record.asks and record.ready_at is not None and record.ready_at <= turn.now:
-            doubt.look(turn, record)
+    done: set[str] = set()
+    doubts: list[Record] = []
+    checking = False
+    for key, record in turn.records.items():
+        status = record.status
+        if status is RecordStatus.SUCCESS:
+            if key.kind is Kind.STEP:
+                done.add(key.step)
+        elif status is RecordStatus.UNKNOWN:
+            if not record.asks and record.ready_at is not None and record.ready_at <= turn.now:
+                doubts.append(record)
+        elif key.kind is Kind.CHECK and status is not RecordStatus.SKIPPED:
+            checking = True  # a resume still looks at what it builds on, or found it broken
+    for record in doubts:
+        doubt.look(turn, record)
     if turn.stopping:
         _close_pending(turn)
-    elif not turn.run.blocked and not _checking(turn):
-        _make_ready(turn)
+    elif not turn.run.blocked and not checking:
+        _make_ready(turn, done)
 
 
-def _checking(turn: Turn) -> bool:
-    """Whether a resume still looks at what it builds on, or found it broken."""
-    return any(check.status not in (RecordStatus.SUCCESS, RecordStatus.SKIPPED) for check in turn.of_kind(Kind.CHECK))
-
-
-def _make_ready(turn: Turn) -> None:
+def _make_ready(turn: Turn, done: set[str]) -> None:
     """Joins are recomputed from the rows: a step is ready when everything it stands after has succeeded."""
-    done = {key.step for key, record in turn.records.items() if key.kind is Kind.STEP and record.status is RecordStatus.SUCCESS}
     for step in turn.spec.steps:
         if step.name in done or not done.issuperset(step.after):
             continue
@@ -138,7 +143,7 @@ def _make_ready(turn: Turn) -> None:
         if record is None:
             turn.move(Record(key, RecordStatus.PENDING, ready_at=_place_in_line(turn, step.after)), Trigger.BECAME_READY)
         elif record.status is RecordStatus.PENDING and record.ready_at is None:
-            turn.move(record._replace(ready_at=turn.now), Trigger.BECAME_READY)
+            turn.move(record, Trigger.BECAME_READY, ready_at=turn.now)
 
 
 def _place_in_line(turn: Turn, after: tuple[str, ...]) -> int:
@@ -159,26 +164,27 @@ def _close_pending(turn: Turn) -> None:
 # ── the run's own state ──
 
 
-def run_status(spec: WorkflowSpec, turn: Turn) -> RunStatus:
+def run_status(turn: Turn) -> RunStatus:
     """The state of a run, the first that applies; written precedence of R-A3 and R-A4."""
-    run, records = turn.run, turn.records.values()
-    if run.status is RunStatus.PENDING and run.started_at is None and run.intent is None:
-        return RunStatus.PENDING
-    active = any(
-        record.status is RecordStatus.RUNNING
-        or (record.status is RecordStatus.PENDING and record.ready_at is not None)
-        or (record.status is RecordStatus.UNKNOWN and not record.asks)
-        for record in records
-    )
-    if active:
-        return RunStatus.CANCEL_REQUESTED if run.intent is Intent.CANCEL else RunStatus.RUNNING
-    if any(record.asks for record in records):
-        return RunStatus.MANUAL_REQUIRED
-    return _quiet_status(spec, turn)
-
-
-def _quiet_status(spec: WorkflowSpec, turn: Turn) -> RunStatus:
     run = turn.run
+    if run.started_at is None and run.intent is None and run.status is RunStatus.PENDING:
+        return RunStatus.PENDING
+    asks = False
+    for record in turn.records.values():
+        status = record.status
+        if (
+            status is RecordStatus.RUNNING
+            or (status is RecordStatus.PENDING and record.ready_at is not None)
+            or (status is RecordStatus.UNKNOWN and not record.asks)
+        ):
+            return RunStatus.CANCEL_REQUESTED if run.intent is Intent.CANCEL else RunStatus.RUNNING
+        if record.asks:
+            asks = True
+    return RunStatus.MANUAL_REQUIRED if asks else _quiet_status(turn)
+
+
+def _quiet_status(turn: Turn) -> RunStatus:
+    run, spec = turn.run, turn.spec
     if run.intent is Intent.EXPIRE:
         return RunStatus.EXPIRED if spec.past_deadline is Then.EXPIRE else RunStatus.MANUAL_REQUIRED
     if run.intent is Intent.CANCEL:
@@ -199,14 +205,12 @@ FINAL_NOTES: dict[RunStatus, str] = {
 }
 
 
-def _close(turn: Turn, snapshot: Snapshot) -> tuple[Command, ...]:
-    before = snapshot.run
-    status = before.status
-    if turn.reopened or not turn.over:
-        status = run_status(turn.spec, turn)
+def close(turn: Turn) -> None:
+    """Ends a decision: the run's own state follows from its records; nothing is added if nothing has changed."""
+    before = turn.before
+    status = run_status(turn) if turn.reopened or not turn.over else before.status
     if status is not before.status:
-        reopening = before.status in FINAL
-        entered = advance_run(before.status, RunTrigger.REOPENED) if reopening else before.status
+        entered = advance_run(before.status, RunTrigger.REOPENED) if before.status in FINAL else before.status
         if status is not entered:
             advance_run(entered, ENTERED_BY[status])
         if status is RunStatus.MANUAL_REQUIRED:
@@ -216,13 +220,15 @@ def _close(turn: Turn, snapshot: Snapshot) -> tuple[Command, ...]:
     ended = status in FINAL and before.status is not status
     if ended:
         _close_rest(turn)
-    if not turn.commands and turn.run == before and status is before.status:
-        return ()
-    notes = sum(1 for command in turn.commands if isinstance(command, Note))
+    if not turn.commands and turn.run is before:
+        return
+    notes = 0
+    for command in turn.commands:
+        if isinstance(command, Note):
+            notes += 1
     ended_at = (turn.now if ended else before.ended_at) if status in FINAL else None
-    run = turn.run._replace(status=status, revision=before.revision + 1, seq=before.seq + notes, ended_at=ended_at)
-    turn.commands.append(SetRun(run, ended))
-    return tuple(turn.commands)
+    turn.run = turn.run._replace(status=status, revision=before.revision + 1, seq=before.seq + notes, ended_at=ended_at)
+    turn.commands.append(SetRun(turn.run, ended))
 
 
 def _close_rest(turn: Turn) -> None:

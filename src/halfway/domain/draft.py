@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from halfway.domain.decide import decide, evolve
-from halfway.domain.facts import Command, Fact, SetRun
+from halfway.domain.decide import close, take
+from halfway.domain.facts import Command, Fact
 from halfway.domain.lifecycle import FINAL
-from halfway.domain.run import Key, Snapshot
+from halfway.domain.run import Key, Record, Snapshot
 from halfway.domain.spec import WorkflowSpec
 from halfway.domain.turn import Turn
 
@@ -43,25 +43,44 @@ class Change(NamedTuple):
 class Draft:
     """What one transaction does to one run."""
 
-    __slots__ = ("audit", "before", "commands", "input", "now", "outputs", "payloads", "snapshot", "spec")
+    __slots__ = ("_snapshot", "_turn", "audit", "before", "input", "now", "outputs", "payloads", "spec")
 
     def __init__(self, spec: WorkflowSpec, snapshot: Snapshot, now: int, *, input: str, outputs: dict[str, str]) -> None:
         self.spec = spec
-        self.before = self.snapshot = snapshot
+        self.before = snapshot
         self.now = now
         self.input = input
         self.outputs = outputs
-        self.commands: list[Command] = []
         self.payloads: dict[Key, Payload] = {}
         self.audit: Audit | None = None
+        self._turn = Turn(spec, snapshot, now)
+        self._snapshot: Snapshot | None = None  # once the decision is closed
 
-    def take(self, fact: Fact) -> tuple[Command, ...]:
-        """Decides about one fact, on top of those before."""
-        commands = decide(self.spec, self.snapshot, fact, self.now)
-        if commands:
-            self.snapshot = evolve(self.snapshot, commands)
-            self.commands.extend(commands)
-        return commands
+    @property
+    def records(self) -> Mapping[Key, Record]:
+        """The records as they stand now."""
+        return self._turn.records
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The run as it stands after everything that was taken in; nothing more can be taken afterwards."""
+        if self._snapshot is None:
+            close(self._turn)
+            self._snapshot = Snapshot(self._turn.run, self._turn.records)
+        return self._snapshot
+
+    def take(self, fact: Fact) -> Sequence[Command]:
+        """Decides about one fact, on top of those before, and answers what it adds."""
+        if self._snapshot is not None:
+            raise RuntimeError("this decision is closed")
+        known = len(self._turn.commands)
+        take(self._turn, fact)
+        return self._turn.commands[known:]
+
+    def replace(self, commands: Sequence[Command], snapshot: Snapshot) -> None:
+        """Sets what was decided aside; for an engine that cannot decide."""
+        self._turn.commands[:] = commands
+        self._snapshot = snapshot
 
     @property
     def ended(self) -> bool:
@@ -70,15 +89,11 @@ class Draft:
     @property
     def stopping(self) -> bool:
         """Whether bodies of this run should stop at their next safe boundary."""
-        return Turn(self.spec, self.snapshot, self.now).stopping
+        return self._turn.stopping
 
     def change(self) -> Change | None:
-        """All that was decided, with the run's own row once; None if nothing changes."""
-        if not self.commands and self.audit is None:
+        """All that was decided; None if nothing changes."""
+        _ = self.snapshot
+        if not self._turn.commands and self.audit is None:
             return None
-        last = next((command for command in reversed(self.commands) if isinstance(command, SetRun)), None)
-        ended = any(isinstance(command, SetRun) and command.ended for command in self.commands)
-        kept = [command for command in self.commands if not isinstance(command, SetRun)]
-        if last is not None:
-            kept.append(last._replace(ended=ended))
-        return Change(self.before, tuple(kept), self.payloads, self.audit)
+        return Change(self.before, tuple(self._turn.commands), self.payloads, self.audit)

@@ -17,7 +17,7 @@ from halfway.domain.facts import CancelAsked, MarkedSuccess, Order, ResumeAsked,
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.run import Attempt, Happened, Intent, Key, Kind, Record, Snapshot
 from halfway.domain.spec import Sort, StepSpec, WorkflowSpec
-from halfway.domain.turn import DEATHS
+from halfway.domain.turn import DEATHS, Turn
 from halfway.errors import HalfwayError
 
 SENTENCES: dict[str, str] = {
@@ -231,16 +231,19 @@ def _happened(step: StepSpec, record: Record | None) -> tuple[Happened, Sentence
         return Happened.HAPPENED, Sentence("COMMITTED" if step.sort is Sort.TRANSACTION else "HAPPENED", {})
     if step.sort is Sort.TRANSACTION:
         return Happened.NOT, Sentence("NOT_COMMITTED", {})
-    if record.running is not None and record.running.marked:
-        return Happened.UNKNOWN, Sentence("UNDER_WAY", {"n": record.running.n})
+    doubt = _doubt(record)
+    return (Happened.NOT, Sentence("DID_NOT_HAPPEN", {})) if doubt is None else (Happened.UNKNOWN, doubt)
+
+
+def _doubt(record: Record) -> Sentence | None:
+    lost = record.unsettled[-1].n if record.unsettled else record.attempts
+    if record.status is RecordStatus.UNKNOWN or (record.effect is Happened.UNKNOWN and not record.open):
+        return Sentence("NOT_KNOWN", {"n": lost, "code": record.code or "-"})
     if record.unsettled:
-        lost = record.unsettled[-1].n
-        if record.status is RecordStatus.UNKNOWN:
-            return Happened.UNKNOWN, Sentence("NOT_KNOWN", {"n": lost, "code": record.code})
-        return Happened.UNKNOWN, Sentence("BEING_REPEATED", {"n": lost})
-    if record.status is RecordStatus.UNKNOWN or record.effect is Happened.UNKNOWN:
-        return Happened.UNKNOWN, Sentence("NOT_KNOWN", {"n": record.attempts, "code": record.code})
-    return Happened.NOT, Sentence("DID_NOT_HAPPEN", {})
+        return Sentence("BEING_REPEATED", {"n": lost})
+    if record.running is not None and record.running.marked:
+        return Sentence("UNDER_WAY", {"n": record.running.n})
+    return None
 
 
 # ── why it stands ──
@@ -250,7 +253,7 @@ def _reasons(view: _View) -> Iterator[Sentence]:
     run = view.snapshot.run
     asked = False
     for record in view.steps:
-        told: dict[str, object] = {"step": record.key.step, "code": record.code or "-", "role": view.role(record), "attempts": record.attempts}
+        told = _facts(view, record)
         if record.status is RecordStatus.UNKNOWN and record.asks:
             asked = True
             yield Sentence("IN_DOUBT", told)
@@ -260,10 +263,14 @@ def _reasons(view: _View) -> Iterator[Sentence]:
     for check in view.others:
         if check.key.kind is Kind.CHECK and check.status is RecordStatus.FAILED:
             asked = True
-            yield Sentence("CHECK_FAILED", {"step": check.key.step, "code": check.code or "-", "role": view.role(check)})
+            yield Sentence("CHECK_FAILED", _facts(view, check))
     yield from _intent(run.intent, run.deadline_at)
     if view.waits_for_person and not asked and run.intent is None:
         yield Sentence("ENGINE_ERROR", {})
+
+
+def _facts(view: _View, record: Record) -> dict[str, object]:
+    return {"step": record.key.step, "code": record.code or "-", "role": view.role(record), "attempts": record.attempts}
 
 
 def _failure(record: Record, told: dict[str, object]) -> Iterator[Sentence]:
@@ -336,11 +343,10 @@ def _next(view: _View) -> Iterator[Suggestion]:
         yield Suggestion(Sentence("START_NEW", {}), f"halfway start {run.type} --input '…'{again}")
     elif view.over or view.waits_for_person:
         yield from (suggestion for suggestion in _orders(view) if suggestion.order is None or view.accepts(suggestion.order))
+    elif view.workers == 0:
+        yield Suggestion(Sentence("START_WORKER", {}), "halfway worker")
     else:
-        if view.workers == 0:
-            yield Suggestion(Sentence("START_WORKER", {}), "halfway worker")
-        else:
-            yield Suggestion(Sentence("GOES_ON", {}))
+        yield Suggestion(Sentence("GOES_ON", {}))
 
 
 def _orders(view: _View) -> Iterator[Suggestion]:
@@ -366,7 +372,8 @@ def _settle(view: _View, record: Record) -> Iterator[Suggestion]:
     told = RetryAsked(step, not_happened=True)
     command = f"halfway retry {run.id} {step} --not-happened --evidence '…' --reason '…'"
     if view.accepts(told):
-        code = "SAY_NOT_HAPPENED" if run.intent is None else "SAY_NOT_HAPPENED_STOPPING"
+        stopping = Turn(view.spec, view.snapshot, view.now).stopping
+        code = "SAY_NOT_HAPPENED_STOPPING" if stopping else "SAY_NOT_HAPPENED"
         yield Suggestion(Sentence(code, {"step": step}), command, told)
         return
     alive = [attempt for attempt in record.unsettled if attempt.gone_at is None or attempt.gone_at > view.now]

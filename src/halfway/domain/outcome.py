@@ -27,21 +27,17 @@ def finished(turn: Turn, fact: Finished) -> None:
 def _step_finished(turn: Turn, record: Record, attempt: Attempt, report: Report) -> None:
     step = turn.step(record.key)
     if report.ended is Ended.SUCCESS:
-        record = turn.end(record, attempt, report, unsettled=False)
-        if record.open:  # an idempotent step: the repeat with the same key has answered for the lost ones
-            record = turn.settle(record, "REPEATED", *record.unsettled)
-        happened_outside = step.can_be_lost or step.sort is Sort.TRANSACTION
-        record = record._replace(
-            effect=Happened.HAPPENED if happened_outside else Happened.NONE, code="", ended_at=turn.now, ready_at=None
-        )
-        turn.move(record, Trigger.SUCCEEDED, keep=True)
+        if turn.end(record, attempt, report, unsettled=False):  # an idempotent step: the repeat has answered for the lost ones too
+            turn.settle(record, "REPEATED", *record.unsettled)
+        effect = Happened.HAPPENED if step.can_be_lost or step.sort is Sort.TRANSACTION else Happened.NONE
+        turn.move(record, Trigger.SUCCEEDED, keep=True, open=(), effect=effect, code="", ended_at=turn.now, ready_at=None)
         turn.note("step.completed", record.key, attempt.n)
         return
     record = count(record, report)
     if report.ended is Ended.LOST and step.can_be_lost:
         _lost(turn, record, attempt, report)
         return
-    record = turn.end(record, attempt, report, unsettled=False)
+    record = record._replace(open=turn.end(record, attempt, report, unsettled=False))
     if report.ended is Ended.FAILED and not record.unsettled:
         record = record._replace(code=report.code, effect=report.effect, ended_at=turn.now)
         turn.fail(record, Trigger.FAILED)
@@ -60,7 +56,7 @@ def count(record: Record, report: Report) -> Record:
 
 def _lost(turn: Turn, record: Record, attempt: Attempt, report: Report) -> None:
     step = turn.step(record.key)
-    record = turn.end(record, attempt, report, unsettled=True)._replace(code=report.code)
+    record = record._replace(open=turn.end(record, attempt, report, unsettled=True), code=report.code)
     spent = record.failures >= step.retry.attempts or record.lost >= DEATHS
     repeatable = not (spent or turn.stopping or turn.key_forgotten(step, record))
     if rule_for(step, repeatable=repeatable) is Rule.REPEAT:
@@ -70,7 +66,7 @@ def _lost(turn: Turn, record: Record, attempt: Attempt, report: Report) -> None:
 
 
 def _probe_finished(turn: Turn, probe: Record, attempt: Attempt, report: Report) -> None:
-    probe = turn.end(count(probe, report), attempt, report, unsettled=False)
+    probe = count(probe, report)._replace(open=turn.end(probe, attempt, report, unsettled=False))
     if report.ended is Ended.SUCCESS:
         answered(turn, probe, report, attempt.started_at)
     else:
@@ -79,7 +75,7 @@ def _probe_finished(turn: Turn, probe: Record, attempt: Attempt, report: Report)
 
 def _check_finished(turn: Turn, check: Record, attempt: Attempt, report: Report) -> None:
     """A check before a resume: what it builds on holds, is broken, or could not be looked at."""
-    check = turn.end(count(check, report), attempt, report, unsettled=False)
+    check = count(check, report)._replace(open=turn.end(check, attempt, report, unsettled=False))
     if report.ended is not Ended.SUCCESS:
         turn.retry_or_stop(check, report)
     elif report.answer is Answer.BROKEN:

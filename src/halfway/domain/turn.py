@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from halfway.domain.backoff import delay
 from halfway.domain.facts import Command, EndAttempt, Move, Note, SettleAttempt
 from halfway.domain.lifecycle import FINAL, RecordStatus, Trigger, advance
@@ -20,11 +22,11 @@ CLOSED_BY: dict[Intent | None, str] = {
 class Turn:
     """The working state of one call of `decide`."""
 
-    __slots__ = ("commands", "now", "records", "reopened", "run", "spec")
+    __slots__ = ("before", "commands", "now", "records", "reopened", "run", "spec")
 
     def __init__(self, spec: WorkflowSpec, snapshot: Snapshot, now: int) -> None:
         self.spec = spec
-        self.run = snapshot.run
+        self.before = self.run = snapshot.run
         self.records = dict(snapshot.records)
         self.now = now
         self.commands: list[Command] = []
@@ -45,7 +47,12 @@ class Turn:
     @property
     def stopping(self) -> bool:
         """Nothing new of kind step starts any more: the run was stopped, or a step has failed for good."""
-        return self.run.intent is not None or any(self.fails_run(record) for record in self.records.values())
+        if self.run.intent is not None:
+            return True
+        for record in self.records.values():
+            if record.status is RecordStatus.FAILED and self.fails_run(record):
+                return True
+        return False
 
     def fails_run(self, record: Record) -> bool:
         return (
@@ -65,11 +72,12 @@ class Turn:
             name = name.replace("step.", f"{key.kind.lower()}.")
         self.commands.append(Note(name, key, n, data or None))
 
-    def move(self, record: Record, trigger: Trigger, *, keep: bool = False) -> Record:
-        """Moves a record through the lifecycle table; `record` carries the other new fields."""
+    def move(self, record: Record, trigger: Trigger, *, keep: bool = False, **changes: Any) -> Record:
+        """Moves a record through the lifecycle table; `changes` are its other new fields."""
         before = self.records.get(record.key)
         status = advance(RecordStatus.PENDING if before is None else before.status, trigger)
-        record = record._replace(status=status)
+        if changes or status is not record.status:
+            record = record._replace(status=status, **changes)
         self.records[record.key] = record
         self.commands.append(Move(record, trigger, keep))
         return record
@@ -78,14 +86,14 @@ class Turn:
         """Its open attempts have changed, its state has not."""
         self.records[record.key] = record
 
-    def end(self, record: Record, attempt: Attempt, report: Report, *, unsettled: bool) -> Record:
-        """The running attempt ends; an unsettled one stays open until something proves what happened."""
+    def end(self, record: Record, attempt: Attempt, report: Report, *, unsettled: bool) -> tuple[Attempt, ...]:
+        """The running attempt ends; answers the attempts that stay open: an unsettled one does until something proves what happened."""
         gone_at = self.now + report.gone_after if report.gone else None
         self.commands.append(EndAttempt(record.key, attempt.n, report.ended, report.code, gone_at))
+        if len(record.open) == 1 and not unsettled:
+            return ()
         others = tuple(other for other in record.open if other.n != attempt.n)
-        if unsettled:
-            others += (attempt._replace(lost=True, gone_at=gone_at),)
-        return record._replace(open=others)
+        return (*others, attempt._replace(lost=True, gone_at=gone_at)) if unsettled else others
 
     def settle(self, record: Record, how: str, *attempts: Attempt) -> Record:
         """It is known now what became of these lost attempts."""

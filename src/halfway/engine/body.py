@@ -147,10 +147,11 @@ def raised(running: Running, mark: Mark | AsyncMark | None, error: BaseException
         done = Happened.HAPPENED if mark is not None and mark.place is Place.CLOSED else Happened.UNKNOWN
         if done is Happened.HAPPENED:
             return Report(Ended.FAILED, code="MARK_TAKEN_TWICE", effect=done, final=True), payload
-    word, proven = _word(running, error), prove(error)
+    place, word = _place(mark, error), _word(running, error)
+    proven = prove(mark.failed if mark is not None and mark.failed is not None and place is Place.INSIDE else error)
     if word is None and proven.code:
         code = proven.code
-    return judge(running.spec, Ending(_place(mark, error), code, word, proven.proof, _asked(error))), payload
+    return judge(running.spec, Ending(place, code, word, proven.proof, _asked(error))), payload
 
 
 def _word(running: Running, error: BaseException) -> Word | None:

@@ -18,10 +18,12 @@ class Catalog:
         self._store = store
         self._specs: dict[str, WorkflowSpec] = {workflow.spec.hash: workflow.spec for workflow in workflows}
         self._handlers: dict[str, Handler] = {}
+        self._own: dict[tuple[str, int, str], Handler] = {}
         self.queues: set[str] = set()
         for workflow in workflows:
             for step in workflow.spec.steps:
-                self._handlers[step.code] = workflow.handlers[step.name]
+                handler = self._handlers[step.code] = workflow.handlers[step.name]
+                self._own[workflow.name, workflow.version, step.code] = handler
                 self.queues.add(step.queue)
 
     def spec(self, hash: str) -> WorkflowSpec:
@@ -30,8 +32,9 @@ class Catalog:
             known = self._specs[hash] = self._store.spec(hash)
         return known
 
-    def handler(self, step: StepSpec) -> Handler:
-        return self._handlers[step.code]
+    def handler(self, spec: WorkflowSpec, step: StepSpec) -> Handler:
+        """The code of the run's own version where that is here, else of another version that has the same step."""
+        return self._own.get((spec.type, spec.version, step.code)) or self._handlers[step.code]
 
     def routes(self, queues: Iterable[str]) -> frozenset[str]:
         return frozenset(f"{queue}/{code}" for queue in queues for code in self._handlers)

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import NamedTuple, Protocol
 
 from halfway.domain.contract import unstorable
-from halfway.domain.facts import Claimed, Fact, Finished, Late, LookAgain, StartAttempt, Unblocked
+from halfway.domain.facts import Claimed, Command, Fact, Finished, Late, LookAgain, StartAttempt, Unblocked
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.run import Ended, Key, Kind, Record, Report, Snapshot
 from halfway.engine.attempt import Desk, Running
@@ -73,6 +73,9 @@ class Floor(Desk, Protocol):
     live: dict[object, Running]
     known: dict[str, Known]
     stopping: bool
+
+    def claimable(self) -> list[str]: ...
+    def pool(self, route: str, kind: Kind) -> Free: ...
 
     @property
     def loop(self) -> Free: ...
@@ -154,20 +157,13 @@ class Cycle:
         if not self.claim:
             return []
         rows: list[Ready] = []
-        for route in list(self.floor.hot):
-            free = self._pool(route, Kind.STEP).free
-            if free <= 0:
-                continue
+        for route in self.floor.claimable():
+            free = self.floor.pool(route, Kind.STEP).free
             found = tx.ready(route, free)
             rows.extend(found)
             if len(found) < free:
                 self.floor.hot.discard(route)
         return rows
-
-    def _pool(self, route: str, kind: Kind) -> Free:
-        handler = self.floor.catalog.handler_of_route(route)
-        on_loop = {Kind.PROBE: handler.probe_is_async, Kind.CHECK: handler.verify_is_async}.get(kind, handler.is_async)
-        return self.floor.loop if on_loop else self.floor.threads
 
     def _open(self, tx: Turn, due: Sequence[str], strangers: Sequence[tuple[str, Key, int]], waiting: Sequence[Ready]) -> None:
         ids = {done.running.run_id for done in self.backlog}
@@ -197,7 +193,7 @@ class Cycle:
             return
         if done.report.code == "STORED":  # a transaction step has committed by itself
             return
-        record = draft.snapshot.records.get(running.record)
+        record = draft.records.get(running.record)
         n = running.attempt
         if record is not None and record.running is not None and record.running.n == n:
             self._decide(draft, Finished(running.record, n, done.report), running.record, done.payload)
@@ -213,27 +209,27 @@ class Cycle:
             payload = Payload(payload.output)
         draft.payloads[key] = payload
         self._take(draft.before.run.id, fact)
-        moved = draft.snapshot.records.get(key)
+        moved = draft.records.get(key)
         if payload.output is not None and moved is not None and moved.status is RecordStatus.SUCCESS:
             draft.outputs[key.step] = payload.output
 
-    def _take(self, run_id: str, fact: Fact) -> bool:
+    def _take(self, run_id: str, fact: Fact) -> Sequence[Command]:
         """Decides about a fact; an error of the engine touches this run alone."""
         draft = self.drafts.get(run_id)
         if draft is None:
-            return False
+            return ()
         try:
-            return bool(draft.take(fact))
+            return draft.take(fact)
         except Exception:
             log.exception("run %s could not be decided; a person is needed", run_id)
             rescue(draft, fact)
-            return True
+            return ()
 
     def _look_again(self, tx: Turn, run_id: str) -> None:
         draft = self.drafts.get(run_id)
         if draft is None:
             return
-        if draft.snapshot.run.blocked and tx.take_resource(run_id):
+        if draft.before.run.blocked and tx.take_resource(run_id):
             self._take(run_id, Unblocked())
         else:
             self._take(run_id, LookAgain())
@@ -243,7 +239,7 @@ class Cycle:
     def _fill_slots(self, waiting: Sequence[Ready]) -> None:
         free = {id(pool): pool.free for pool in (self.floor.loop, self.floor.threads)}
         for place in sorted(self._line(waiting)):
-            pool = id(self._pool(place.route, place.key.kind))
+            pool = id(self.floor.pool(place.route, place.key.kind))
             if free[pool] <= 0:
                 self.floor.hot.add(place.route)
                 continue
@@ -255,7 +251,7 @@ class Cycle:
         if not self.claim:
             return
         for run_id, draft in self.drafts.items():
-            for key, record in draft.snapshot.records.items():
+            for key, record in draft.records.items():
                 if record.status is not RecordStatus.PENDING or record.ready_at is None:
                     if record.status is RecordStatus.UNKNOWN and record.ready_at is not None:
                         self._due(record.ready_at)
@@ -274,17 +270,16 @@ class Cycle:
 
     def _start(self, place: Place) -> bool:
         draft = self.drafts[place.run_id]
-        if not self._take(place.run_id, Claimed(place.key, self.floor.epoch)):
-            return False
-        begun = next((command for command in reversed(draft.commands) if isinstance(command, StartAttempt)), None)
-        if begun is None or begun.key != place.key:
+        commands = self._take(place.run_id, Claimed(place.key, self.floor.epoch))
+        begun = next((command for command in commands if isinstance(command, StartAttempt)), None)
+        if begun is None:
             return False
         spec = draft.spec.by_name[place.key.step]
         self.started.append(
             Running(
-                self.floor, self.floor.catalog.handler(spec), spec, place.run_id, place.key, begun.n,
+                self.floor, self.floor.catalog.handler(draft.spec, spec), spec, place.run_id, place.key, begun.n,
                 correlation_id=draft.before.run.correlation_id, input=draft.input, outputs=draft.outputs, marked=begun.marked,
-                lease=self.floor.settings.lease, on_loop=self._pool(place.route, place.key.kind) is self.floor.loop,
+                lease=self.floor.settings.lease, on_loop=self.floor.pool(place.route, place.key.kind) is self.floor.loop,
             )
         )  # fmt: skip
         return True
@@ -301,7 +296,7 @@ class Cycle:
             draft = self.drafts.get(running.run_id)
             if draft is None:
                 continue
-            record = draft.snapshot.records.get(running.record)
+            record = draft.records.get(running.record)
             if record is None or not _still(record, running.attempt):
                 self.unwanted.append(running)
             elif running.record.kind is Kind.STEP and draft.stopping:

@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import NamedTuple
 
-from halfway.domain.run import Report
+from halfway.domain.run import Kind, Report
 from halfway.engine.attempt import Running
 from halfway.engine.body import execute
 from halfway.engine.catalog import Catalog
@@ -146,18 +146,25 @@ class Pump:
         """Waits for something to do, then takes all there is."""
         now = monotonic()
         until = min(self._next_poll, self.wake_at or self._next_poll)
-        pending = self.backlog or self.asked or self.hot
         try:
-            item = self._inbox.get(timeout=0.0 if pending and not self._crowded() else max(until - now, 0.001))
+            item = self._inbox.get(timeout=0.0 if self.backlog or self.asked or self.claimable() else max(until - now, 0.001))
             while True:
                 self._sort(item)
                 item = self._inbox.get_nowait()
         except Empty:
             return
 
-    def _crowded(self) -> bool:
-        """Work is there but no slot is free, and nothing else waits: the next hand-in wakes the pump."""
-        return not self.backlog and not self.asked and (self.stopping or (self.loop.free <= 0 and self.threads.free <= 0))
+    def claimable(self) -> list[str]:
+        """Routes that may have work and whose kind of slot is free."""
+        if self.stopping:
+            return []
+        return [route for route in self.hot if self.pool(route, Kind.STEP).free > 0]
+
+    def pool(self, route: str, kind: Kind) -> Loop | Threads:
+        """Where the records of this route run."""
+        handler = self.catalog.handler_of_route(route)
+        on_loop = {Kind.PROBE: handler.probe_is_async, Kind.CHECK: handler.verify_is_async}.get(kind, handler.is_async)
+        return self.loop if on_loop else self.threads
 
     def _sort(self, item: Item) -> None:
         if isinstance(item, Done):
@@ -184,7 +191,7 @@ class Pump:
         compare = now >= self._next_compare
         if compare:
             self._next_compare = now + self.settings.beat
-        if not (self.backlog or self.asked or self.hot or tick):
+        if not (self.backlog or self.asked or tick or self.claimable()):
             return
         cycle = Cycle(self, self.backlog, self.asked, tick=tick, compare=compare)
         try:

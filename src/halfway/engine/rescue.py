@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from halfway.domain.facts import Command, EndAttempt, Fact, Finished, Late, Move, Note, SetRun
 from halfway.domain.lifecycle import RecordStatus, RunStatus, Trigger
-from halfway.domain.run import Ended, Happened
+from halfway.domain.run import Ended, Happened, Snapshot
 from halfway.domain.draft import Draft
 
 
 def rescue(draft: Draft, fact: Fact) -> None:
     """Ends the attempt the fact is about as an engine error, and asks the owner."""
-    snapshot = draft.snapshot
+    snapshot = draft.before
     commands: list[Command] = []
     if isinstance(fact, (Finished, Late)):
-        record = snapshot.records[fact.key]
-        attempt = record.running
-        if attempt is not None and record.status is RecordStatus.RUNNING:
+        record = snapshot.records.get(fact.key)
+        attempt = record.running if record is not None else None
+        if record is not None and attempt is not None and record.status is RecordStatus.RUNNING:
             lost = fact.report.ended in (Ended.SUCCESS, Ended.LOST)
             commands.append(EndAttempt(fact.key, attempt.n, Ended.FAILED, "ENGINE_ERROR", draft.now))
             failed = record._replace(
@@ -25,8 +25,8 @@ def rescue(draft: Draft, fact: Fact) -> None:
             commands.append(Move(failed, Trigger.FAILED))
     run = snapshot.run
     commands.append(Note("workflow.engine_error"))
-    commands.append(SetRun(run._replace(status=RunStatus.MANUAL_REQUIRED, revision=run.revision + 1, seq=run.seq + 1)))
-    draft.commands.extend(commands)
+    stopped = run._replace(status=RunStatus.MANUAL_REQUIRED, revision=run.revision + 1, seq=run.seq + 1)
+    commands.append(SetRun(stopped))
     records = dict(snapshot.records)
     records.update({command.record.key: command.record for command in commands if isinstance(command, Move)})
-    draft.snapshot = snapshot._replace(run=run._replace(status=RunStatus.MANUAL_REQUIRED, revision=run.revision + 1, seq=run.seq + 1), records=records)
+    draft.replace(commands, Snapshot(stopped, records))

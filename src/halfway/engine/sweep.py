@@ -106,7 +106,7 @@ class Sweep:
         }
 
     def _end(self, draft: Draft, left: Left, gone_at: int | None) -> bool:
-        record = draft.snapshot.records.get(left.key)
+        record = draft.records.get(left.key)
         attempt = record.running if record is not None else None
         if attempt is None or attempt.n != left.attempt.n:
             return False

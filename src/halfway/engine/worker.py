@@ -38,6 +38,7 @@ class Worker:
         self._stop = threading.Event()
         self._beaten = monotonic()
         self.epoch = ""
+        self.beats_itself = True  # False: its parent beats for it, so that a body that holds the interpreter stops no beat
         self.pump: Pump | None = None
         self._sweep: Sweep | None = None
         self._helpers: list[threading.Thread] = []
@@ -53,6 +54,8 @@ class Worker:
         )  # fmt: skip
         self.pump.start()
         for name, work in (("beat", self._beat_loop), ("sweep", self._sweep_loop)):
+            if name == "beat" and not self.beats_itself:
+                continue
             helper = threading.Thread(target=work, name=f"halfway-{name}", daemon=True)
             helper.start()
             self._helpers.append(helper)

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from halfway.errors import DatabaseError
 from halfway.ports import NoPoints, Points
 from halfway.store.artifacts import StoreArtifacts
 from halfway.store.database import Database
-from halfway.store.life import identity, new_id
+from halfway.store.ids import new_id
+from halfway.store.life import identity
 from halfway.store.lives import StoreLives
 from halfway.store.migrate import Migration, SchemaStatus, migrate_schema, require_schema, schema_status
 from halfway.store.reading import StoreReading

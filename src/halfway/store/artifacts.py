@@ -7,11 +7,14 @@ import os
 import re
 import secrets
 from pathlib import Path
+from urllib.parse import unquote
 
 from halfway.errors import DatabaseError, UnstorableValue
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 LONGEST_NAME = 255
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+DRIVE = re.compile(r"[A-Za-z]:")
 
 
 class StoreArtifacts:
@@ -68,7 +71,7 @@ class StoreArtifacts:
 
 
 def check_name(name: str) -> str:
-    """A name is data: it may be shown and kept, and is refused only where it looks like a path or cannot be shown in a line."""
+    """A name is data, never a path of ours; refused is what a reader's system might take for a way out of its folder."""
     problem = _problem(name)
     if problem is not None:
         shown = name[:40].encode("unicode_escape").decode("ascii")
@@ -77,14 +80,15 @@ def check_name(name: str) -> str:
 
 
 def _problem(name: str) -> str | None:
+    decoded = unquote(name)
     if not name:
         return "it is empty."
     if len(name) > LONGEST_NAME:
         return f"it is longer than {LONGEST_NAME} characters."
-    if any(character in name for character in "\0\n\r"):
-        return "it holds a NUL or a line break."
-    if "/" in name or "\\" in name or name in (".", ".."):
-        return "it is a path, and a name has no folders."
+    if CONTROL.search(decoded):
+        return "it holds a line break or another control character."
+    if "\\" in decoded or DRIVE.match(decoded) or not {"", ".", ".."}.isdisjoint(decoded.split("/")):
+        return "it is a path that leads elsewhere."
     return None
 
 

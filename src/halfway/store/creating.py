@@ -106,7 +106,8 @@ class Creation:
 
     def _take_resources(self, places: Sequence[Place]) -> set[str]:
         """The ids of runs that must wait for another to release their resource."""
-        wanting = sorted((place.new.resource, place.new.id) for place in places if place.new.resource is not None)
+        wanting = [(place.new.resource, place.new.id) for place in places if place.new.resource is not None]
+        wanting.sort(key=lambda pair: pair[0])
         counts = self._session.each(Work("take_new_resource", wanting)) if wanting else []
         return {id for (_, id), count in zip(wanting, counts, strict=True) if not count}
 

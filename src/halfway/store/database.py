@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -50,7 +50,10 @@ class Session(Protocol):
         ...
 
     def many(self, works: Sequence[Work]) -> list[int]:
-        """Runs each statement over all its rows, in this order, and answers how many rows each has changed."""
+        """Runs each statement over all its rows, in this order, and answers how many rows each has changed.
+
+        A row that is already there means that the race for it was lost: `GuardFailed`.
+        """
         ...
 
     def each(self, work: Work) -> list[int]:
@@ -89,10 +92,23 @@ class Connection(Session, Protocol):
 class Dialect(Protocol):
     """What the store must know about one kind of database."""
 
-    name: str
-    url: str  # fit to be shown: without a password
-    connection_type: str  # what an author writes in wf.transaction(…)
-    folder: Path | None  # where files that belong to the database lie
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def url(self) -> str:
+        """Fit to be shown: without a password."""
+        ...
+
+    @property
+    def connection_type(self) -> str:
+        """What an author writes in wf.transaction(…)."""
+        ...
+
+    @property
+    def folder(self) -> Path | None:
+        """Where files that belong to the database lie, if it is itself a file."""
+        ...
 
     def create(self) -> bool:
         """Makes a database where there is none; whether it has no tables of ours yet, and may be given them unasked."""
@@ -126,7 +142,7 @@ class Database:
         watch(self)
 
     @contextmanager
-    def transaction(self, name: str, *, write: bool = True, purpose: Purpose = Purpose.WRITE) -> Iterator[Session]:
+    def transaction(self, name: str, *, write: bool = True, purpose: Purpose = Purpose.WRITE) -> Generator[Session]:
         """Leaving it normally commits, an exception rolls everything back. `name` is that of the points around the commit."""
         with self.connection(purpose) as connection:
             connection.begin(write=write)
@@ -137,7 +153,7 @@ class Database:
         return self.transaction("read", write=False, purpose=Purpose.READ)
 
     @contextmanager
-    def borrowed(self, given: object) -> Iterator[Session]:
+    def borrowed(self, given: object) -> Generator[Session]:
         """The caller's transaction on the caller's connection; what we did in it is undone if we fail, the rest stands."""
         try:
             with self.dialect.borrow(given) as session:
@@ -156,7 +172,7 @@ class Database:
             self.points.reached(f"{name}.after_commit")
 
     @contextmanager
-    def connection(self, purpose: Purpose) -> Iterator[Connection]:
+    def connection(self, purpose: Purpose) -> Generator[Connection]:
         """A connection of one's own; whatever is open on it in the end is rolled back. Driver errors become ours."""
         process = os.getpid()
         connection: Connection | None = None
@@ -218,7 +234,7 @@ def leads_to(given: object, wanted: Callable[[object], bool]) -> object | None:
             return given
         for name in ("driver_connection", "dbapi_connection", "connection"):
             inner = getattr(given, name, None)
-            if inner is not None and not callable(inner):
+            if wanted(inner) or (inner is not None and not callable(inner)):
                 given = inner
                 break
         else:

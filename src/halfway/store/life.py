@@ -1,15 +1,12 @@
-"""Names that are given once, and what proves that a process is dead: a lock that it held, or its identity on the same machine."""
+"""What proves that a process is dead: a lock of the operating system that it held, or its identity on the same machine."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import re
-import secrets
-import time
 from contextlib import suppress
 from pathlib import Path
-from uuid import UUID
 
 from halfway.store.forks import watch
 
@@ -48,12 +45,6 @@ def _machine() -> str:
         return f"boot:{boot} ns:{(PROC / 'self/ns/pid').stat().st_ino}"
     except OSError:
         return ""
-
-
-def new_id() -> str:
-    """A UUID of version 7: ids sort by the time at which they were made."""
-    bits = (time.time_ns() // 1_000_000) << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62)
-    return str(UUID(int=bits))
 
 
 class EpochLocks:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from halfway.ports import Epoch
 from halfway.store.database import Database, Purpose
-from halfway.store.life import EpochLocks, new_id, proven_dead
+from halfway.store.ids import new_id
+from halfway.store.life import EpochLocks, proven_dead
 
 
 class StoreLives:
@@ -16,6 +17,7 @@ class StoreLives:
         self._database = database
         folder = database.dialect.folder
         self._locks = None if folder is None else EpochLocks(folder)
+        self.beats = self._locks is None
 
     def begin(self, *, host: str, pid: int, identity: str, kill_after: int | None) -> str:
         epoch = new_id()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from halfway.domain.decide import evolve
 from halfway.domain.facts import EndAttempt
 from halfway.domain.run import Key, Snapshot
 from halfway.errors import DefinitionError
-from halfway.ports import Change, GuardFailed, Loaded
+from halfway.ports import Change, Evidence, GuardFailed, Loaded, Saved
 from halfway.store.database import Connection, Database, Purpose
 from halfway.store.definitions import Definitions
-from halfway.store.turn import load, write
+from halfway.store.turn import keep, load, write
 
 
 class StoreLocal:
@@ -24,6 +24,10 @@ class StoreLocal:
         self._definitions = definitions
         self._session = connection
         self._run_id, self._key, self._n = attempt
+
+    def keep(self, rows: Sequence[Evidence | Saved]) -> None:
+        if len(keep(self._session, rows)) != len(set(rows)):
+            raise GuardFailed(f"attempt {self._n} of {self._key.step} is no longer running")
 
     def finish(self, decide: Callable[[Loaded, int], Change]) -> Snapshot:
         """The last statements before the commit are the guarded writes, so that two attempts can never both commit."""
@@ -43,11 +47,10 @@ class StoreLocal:
 
 
 @contextmanager
-def local_transaction(
-    database: Database, definitions: Definitions, kind: type, run_id: str, key: Key, n: int
-) -> Iterator[StoreLocal]:
+def local_transaction(database: Database, definitions: Definitions, kind: type, attempt: tuple[str, Key, int]) -> Generator[StoreLocal]:
     """Leaving it without `finish` rolls back: the connection is closed with the transaction open."""
     dialect = database.dialect
+    run_id, key, _ = attempt
     if not dialect.gives(kind):
         raise DefinitionError(
             "DEFINITION",
@@ -57,4 +60,4 @@ def local_transaction(
         )
     with database.connection(Purpose.LOCAL) as connection:
         connection.begin(write=True)
-        yield StoreLocal(database, definitions, connection, (run_id, key, n))
+        yield StoreLocal(database, definitions, connection, attempt)

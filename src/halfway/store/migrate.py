@@ -105,6 +105,4 @@ def _apply(connection: Connection, migration: Migration) -> None:
     for statement in COMMENT.sub("", migration.text).split(";\n"):
         if statement.strip():
             connection.raw.execute(statement)
-    connection.run(
-        "add_migration", number=migration.number, name=migration.name, checksum=migration.checksum, at=time.time_ns() // 1000
-    )
+    connection.run("add_migration", number=migration.number, name=migration.name, checksum=migration.checksum, at=time.time_ns() // 1000)

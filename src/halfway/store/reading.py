@@ -140,7 +140,7 @@ def _record_details(session: Session, run_id: str) -> tuple[RecordDetail, ...]:
         attempts[to_key(step, round, item, kind)].append(AttemptRow(n, epoch, started_at, mark_at, ended_at, outcome, *rest))
     details: list[RecordDetail] = []
     for *columns, output, error in session.rows("read_records", run_id=run_id):
-        record = to_record(columns)
+        record = to_record(tuple(columns))
         own = attempts[record.key]
         details.append(RecordDetail(record._replace(open=_open(own)), output, error, tuple(own)))
     return tuple(details)

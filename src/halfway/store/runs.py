@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from halfway.domain.run import Key
@@ -49,11 +49,11 @@ class StoreRuns:
         return started
 
     @contextmanager
-    def change(self, *, epoch: str | None = None, name: str = "change") -> Iterator[StoreTurn]:
+    def change(self, *, epoch: str | None = None, name: str = "change") -> Generator[StoreTurn]:
         with self._database.transaction(name) as session:
             if epoch is not None and session.rows("epoch_state", epoch=epoch) != [("ALIVE",)]:
                 raise EpochOver(epoch)
             yield StoreTurn(session, self._definitions)
 
     def transaction(self, kind: type, run_id: str, key: Key, n: int) -> AbstractContextManager[Local]:
-        return local_transaction(self._database, self._definitions, kind, run_id, key, n)
+        return local_transaction(self._database, self._definitions, kind, (run_id, key, n))

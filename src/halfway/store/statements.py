@@ -15,6 +15,8 @@ FOLDER = Path(__file__).parent / "sql"
 HEAD = re.compile(r"^-- name: (?P<name>\w+)(?P<postgres> \(postgres\))?\n(?P<purpose>(?:-- .*\n)+)", re.MULTILINE)
 SLOT = re.compile(r"\s*/\* pg: (.*?) \*/")
 PARAMETER = re.compile(r"(?P<list>\bin )?(?<![:\w]):(?P<name>[a-z_][a-z_0-9]*)(?:\[\])?")
+SQLITE_LIST, POSTGRES_LIST = "in (select value from json_each({}))", "= any({}::text[])"
+COLUMN = re.compile(r":\w+::(text|bigint)\[\]")
 
 
 class Statement(NamedTuple):
@@ -23,9 +25,7 @@ class Statement(NamedTuple):
     text: str
     params: tuple[str, ...]
     lists: frozenset[str]
-
-    def values(self, params: dict[str, object]) -> list[object]:
-        return [params[name] for name in self.params]
+    columns: tuple[bool, ...]  # takes the values of all rows at once, as arrays: whether each is of text
 
 
 class Source(NamedTuple):
@@ -62,14 +62,15 @@ def statements(*, postgres: bool) -> dict[str, Statement]:
 def render(text: str, *, postgres: bool) -> Statement:
     """Numbers the parameters and fills or drops the slots."""
     numbers: dict[str, int] = {}
+    columns = [kind == "text" for kind in COLUMN.findall(text)]
     lists: set[str] = set()
+    sign = "$" if postgres else "?"
 
     def place(hit: re.Match[str]) -> str:
         number = numbers.setdefault(hit["name"], len(numbers) + 1)
         if hit["list"]:
             lists.add(hit["name"])
-            return f"= any(${number}::text[])" if postgres else f"in (select value from json_each(?{number}))"
-        return f"${number}" if postgres else f"?{number}"
+        return ((POSTGRES_LIST if postgres else SQLITE_LIST) if hit["list"] else "{}").format(f"{sign}{number}")
 
     text = SLOT.sub(r" \1" if postgres else "", text)
-    return Statement(PARAMETER.sub(place, text), tuple(numbers), frozenset(lists))
+    return Statement(PARAMETER.sub(place, text), tuple(numbers), frozenset(lists), tuple(columns))

@@ -25,7 +25,7 @@ class StoreTurn:
         if not ids:
             return {}
         rows = self._session.rows("lock_runs_waiting" if wait else "lock_runs", ids=list(ids))
-        return {id: revision for id, revision in rows}
+        return dict(rows)
 
     def load(self, ids: Sequence[str]) -> Mapping[str, Loaded]:
         return load(self._session, ids)
@@ -42,20 +42,11 @@ class StoreTurn:
 
     def mark(self, marks: Sequence[Mark]) -> frozenset[Mark]:
         rows = [(self.now, mark.run_id, *_plain(mark.key), mark.n, 1 if mark.bound else 0) for mark in marks]
-        counts = self._session.each(Work("mark", rows)) if rows else []
+        counts = self._session.each(Work("mark", rows))
         return frozenset(mark for mark, count in zip(marks, counts, strict=True) if count)
 
     def keep(self, rows: Sequence[Evidence | Saved]) -> frozenset[Evidence | Saved]:
-        evidence = [row for row in rows if isinstance(row, Evidence)]
-        saved = [row for row in rows if isinstance(row, Saved)]
-        kept: set[Evidence | Saved] = set()
-        if evidence:
-            values = [(self.now, row.data, row.run_id, *_plain(row.key), row.n) for row in evidence]
-            kept.update(row for row, count in zip(evidence, self._session.each(Work("keep_evidence", values)), strict=True) if count)
-        if saved:
-            artifacts = [(row.id, row.name, row.sha256, row.size, self.now, row.run_id, *_plain(row.key), row.n) for row in saved]
-            kept.update(row for row, count in zip(saved, self._session.each(Work("keep_artifact", artifacts)), strict=True) if count)
-        return frozenset(kept)
+        return keep(self._session, rows)
 
     def running(self, epoch: str) -> Sequence[Left]:
         return self._left("running", epoch)
@@ -87,12 +78,23 @@ def load(session: Session, ids: Sequence[str]) -> dict[str, Loaded]:
     for row in session.rows("load_open_attempts", ids=wanted):
         open[row[:5]].append(to_attempt(row))
     for row in rows:
-        *columns, output = row
-        record = to_record(columns, tuple(open.get(row[:5], ())))
+        record, output = to_record(row[:-1], tuple(open.get(row[:5], ()))), row[-1]
         records[row[0]][record.key] = record
         if output is not None:
             outputs[row[0]][record.key.step] = output
     return {row[0]: Loaded(Snapshot(to_run(row[:-1]), records[row[0]]), row[-1], outputs[row[0]]) for row in runs}
+
+
+def keep(session: Session, rows: Sequence[Evidence | Saved]) -> frozenset[Evidence | Saved]:
+    """Evidence and artifact rows of attempts that still run, and which of them were kept."""
+    now = session.now
+    evidence = [row for row in rows if isinstance(row, Evidence)]
+    saved = [row for row in rows if isinstance(row, Saved)]
+    facts = [(now, row.data, row.run_id, *_plain(row.key), row.n) for row in evidence]
+    files = [(row.id, row.name, row.sha256, row.size, now, row.run_id, *_plain(row.key), row.n) for row in saved]
+    counts = session.each(Work("keep_evidence", facts)) + session.each(Work("keep_artifact", files))
+    asked: list[Evidence | Saved] = [*evidence, *saved]
+    return frozenset(row for row, count in zip(asked, counts, strict=True) if count)
 
 
 def write(session: Session, definitions: Definitions, changes: Sequence[Change]) -> None:

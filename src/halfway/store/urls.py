@@ -29,7 +29,7 @@ def _file(url: str) -> Path:
         raise InvalidInput("URL_INVALID", url=url, problem="a database in memory is gone with its process, and nothing could be recovered.")
     if "\0" in name or "?" in name:
         raise InvalidInput("URL_INVALID", url=url, problem="the path of a file holds no '?' and no NUL.")
-    path = Path(os.path.abspath(name))  # noqa: PTH100 - a symbolic link stays one
+    path = Path(os.path.abspath(name))
     if not path.parent.is_dir():
         raise InvalidInput("URL_INVALID", url=url, problem=f"there is no folder {path.parent}.")
     if path.is_dir():

@@ -9,6 +9,7 @@ from typing import assert_never
 from halfway.domain.facts import Command, EndAttempt, Move, Note, SetRun, SettleAttempt, StartAttempt
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.run import Ended, Key, Record, RunRow
+from halfway.errors import Conflict
 from halfway.ports import Audit, Change, GuardFailed, Payload
 from halfway.store.database import Session, Work
 
@@ -45,9 +46,9 @@ class Writing:
                     moved[record.key] = record
                     if keep:
                         kept.add(record.key)
-                case Note(name, key, n, data):
+                case Note():
                     seq += 1
-                    self._note(before.id, seq, name, key, n, data)
+                    self._note(before.id, seq, command)
                 case SetRun(after, ended):
                     self._run(before, after, ended)
                 case StartAttempt() | EndAttempt() | SettleAttempt():
@@ -76,10 +77,16 @@ class Writing:
         return [Work(name, rows) for name, rows in named if rows]
 
     def write(self, session: Session) -> None:
+        if self.audits:
+            self._refuse_repeated(session)
         works = self.works()
         for work, count in zip(works, session.many(works), strict=True):
             if work.name in GUARDED and count != len(work.rows):
                 raise GuardFailed(f"{work.name}: {count} of {len(work.rows)} rows")
+
+    def _refuse_repeated(self, session: Session) -> None:
+        for action_id, run_id in session.rows("audited", ids=[row[0] for row in self.audits]):
+            raise Conflict("ACTION_REPEATED", action_id=action_id, run=run_id)
 
     # ── one kind of row each; values in the order of the statement's parameters ──
 
@@ -105,14 +112,14 @@ class Writing:
             first_at, started_at, ended_at, _,
         ) = record  # fmt: skip
         output = payload.output if keep and status is not RecordStatus.PENDING else None
-        self.records.append(
-            (
-                run.id, step, round, item, kind.value, status.value, route, run.priority, ready_at, attempts, failures, lost,
-                effect.value, code, asks, looks, first_at, started_at, ended_at, output, payload.error,
-            )  # fmt: skip
-        )
+        row = (
+            run.id, step, round, item, kind.value, status.value, route, run.priority, ready_at, attempts, failures, lost, effect.value,
+            code, asks, looks, first_at, started_at, ended_at, output, payload.error,
+        )  # fmt: skip
+        self.records.append(row)
 
-    def _note(self, run_id: str, seq: int, name: str, key: Key | None, n: int | None, data: dict[str, object] | None) -> None:
+    def _note(self, run_id: str, seq: int, note: Note) -> None:
+        name, key, n, data = note
         text = None if data is None else json.dumps(data, separators=(",", ":"))
         if key is None:
             self.notes.append((run_id, seq, self.now, name, None, None, None, None, n, text))
@@ -141,12 +148,11 @@ class Writing:
             self.runs.append(row)
 
     def _audit(self, before: RunRow, after: RunRow, audit: Audit) -> None:
-        self.audits.append(
-            (
-                audit.action_id, self.now, audit.actor, audit.action, before.id, audit.step, audit.reason, audit.evidence,
-                before.status.value, after.status.value,
-            )  # fmt: skip
-        )
+        row = (
+            audit.action_id, self.now, audit.actor, audit.action, before.id, audit.step, audit.reason, audit.evidence,
+            before.status.value, after.status.value,
+        )  # fmt: skip
+        self.audits.append(row)
 
 
 def _settled(record: Record | None, command: EndAttempt) -> str | None:

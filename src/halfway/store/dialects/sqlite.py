@@ -8,12 +8,13 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from halfway.errors import DatabaseBusy, DatabaseError, HalfwayError, InvalidInput, SchemaError
+from halfway.ports import GuardFailed
 from halfway.store.database import Purpose, Row, Session, Work, leads_to
 from halfway.store.statements import Statement, statements
 
@@ -80,7 +81,10 @@ class SqliteConnection:
 
     def many(self, works: Sequence[Work]) -> list[int]:
         self._own()
-        return [self._cursor.executemany(self._statements[name].text, rows).rowcount for name, rows in works]
+        try:
+            return [self._cursor.executemany(self._statements[name].text, rows).rowcount for name, rows in works]
+        except sqlite3.IntegrityError as error:
+            raise GuardFailed(str(error)) from error
 
     def each(self, work: Work) -> list[int]:
         self._own()
@@ -186,7 +190,7 @@ class Sqlite:
         return kind is sqlite3.Connection
 
     @contextmanager
-    def borrow(self, given: object) -> Iterator[Session]:
+    def borrow(self, given: object) -> Generator[Session]:
         raw = leads_to(given, lambda found: isinstance(found, sqlite3.Connection))
         if not isinstance(raw, sqlite3.Connection) or not self._same_file(raw):
             raise InvalidInput("CONNECTION_REFUSED_WITHIN", given=type(given).__qualname__, url=self.url)

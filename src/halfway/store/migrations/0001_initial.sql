@@ -1,6 +1,7 @@
 -- Times are microseconds since the epoch, UTC; ids and payloads are text; there are no booleans.
 -- The tables that every step writes have no foreign keys: each insert would lock and read the parent's row, which the same
 -- transaction has locked anyway, and retention deletes a run's rows in small batches.
+-- Checks compare one by one: SQLite builds a list anew for every row that it checks against `in (…)`, three times the cost of the row.
 
 create table halfway_meta (
     name text not null primary key,
@@ -21,17 +22,19 @@ create table halfway_run (
     type text not null,
     version bigint not null,
     hash text not null,
-    status text not null check (status in (
-        'PENDING', 'RUNNING', 'WAITING', 'SUCCESS', 'PARTIAL_SUCCESS', 'FAILED', 'COMPENSATING', 'COMPENSATED',
-        'MANUAL_REQUIRED', 'CANCEL_REQUESTED', 'CANCELLED', 'EXPIRED'
-    )),
-    intent text check (intent in ('CANCEL', 'EXPIRE', 'TIMEOUT')),
+    status text not null check (
+        status = 'PENDING' or status = 'RUNNING' or status = 'WAITING' or status = 'SUCCESS'
+        or status = 'PARTIAL_SUCCESS' or status = 'FAILED' or status = 'COMPENSATING' or status = 'COMPENSATED'
+        or status = 'MANUAL_REQUIRED' or status = 'CANCEL_REQUESTED' or status = 'CANCELLED'
+        or status = 'EXPIRED'
+    ),
+    intent text check (intent = 'CANCEL' or intent = 'EXPIRE' or intent = 'TIMEOUT'),
     revision bigint not null,
     seq bigint not null,
     priority bigint not null,
     correlation_id text not null,
     resource text,
-    blocked bigint not null check (blocked in (0, 1)),
+    blocked bigint not null check (blocked = 0 or blocked = 1),
     input text not null,
     run_key text,
     actor text not null,
@@ -55,15 +58,18 @@ create table halfway_record (
     step text not null,
     round bigint not null,
     item text not null,
-    kind text not null check (kind in ('STEP', 'PROBE', 'CHECK', 'COMPENSATION')),
-    status text not null check (status in ('PENDING', 'RUNNING', 'SUCCESS', 'FAILED', 'UNKNOWN', 'WAITING', 'SKIPPED')),
+    kind text not null check (kind = 'STEP' or kind = 'PROBE' or kind = 'CHECK' or kind = 'COMPENSATION'),
+    status text not null check (
+        status = 'PENDING' or status = 'RUNNING' or status = 'SUCCESS' or status = 'FAILED'
+        or status = 'UNKNOWN' or status = 'WAITING' or status = 'SKIPPED'
+    ),
     route text not null,
     priority bigint not null,
     ready_at bigint,
     attempts bigint not null,
     failures bigint not null,
     lost bigint not null,
-    effect text not null check (effect in ('none', 'happened', 'not', 'unknown')),
+    effect text not null check (effect = 'none' or effect = 'happened' or effect = 'not' or effect = 'unknown'),
     code text not null,
     asks text not null,
     looks bigint not null,
@@ -89,7 +95,7 @@ create table halfway_attempt (
     started_at bigint not null,
     mark_at bigint,
     ended_at bigint,
-    ended text check (ended in ('SUCCESS', 'NOTHING', 'FAILED', 'LOST', 'HANDED_BACK')),
+    ended text check (ended = 'SUCCESS' or ended = 'NOTHING' or ended = 'FAILED' or ended = 'LOST' or ended = 'HANDED_BACK'),
     code text not null,
     settled text,
     gone_at bigint,
@@ -156,7 +162,7 @@ create index halfway_artifact_by_content on halfway_artifact (sha256);
 
 create table halfway_worker (
     epoch text not null primary key,
-    state text not null check (state in ('ALIVE', 'DEAD', 'ENDED')),
+    state text not null check (state = 'ALIVE' or state = 'DEAD' or state = 'ENDED'),
     host text not null,
     pid bigint not null,
     identity text not null,

@@ -20,7 +20,7 @@ limit :limit;
 select run_id, step, round, item, kind, status, ready_at, attempts, failures, lost, effect, code, asks, looks, first_at,
     started_at, ended_at
 from halfway_record where run_id in :ids[]
-order by run_id, coalesce(first_at, ready_at), step, round, item, kind;
+order by run_id, case when first_at is null then 1 else 0 end, first_at, ready_at, step, round, item, kind;
 
 -- name: find_by_id
 -- Whether there is a run with this id.
@@ -48,7 +48,7 @@ from halfway_run where id = :run_id;
 select run_id, step, round, item, kind, status, ready_at, attempts, failures, lost, effect, code, asks, looks, first_at,
     started_at, ended_at, output, error
 from halfway_record where run_id = :run_id
-order by coalesce(first_at, ready_at), step, round, item, kind;
+order by case when first_at is null then 1 else 0 end, first_at, ready_at, step, round, item, kind;
 
 -- name: read_attempts
 -- Every attempt of a run.

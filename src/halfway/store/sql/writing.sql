@@ -66,6 +66,10 @@ delete from halfway_lease where holder = :holder;
 insert into halfway_audit (action_id, at, actor, action, run_id, step, reason, evidence, before_state, after_state)
 values (:action_id, :now, :actor, :action, :run_id, :step, :reason, :evidence, :before_state, :after_state);
 
+-- name: audited
+-- Which of these actions have been carried out before.
+select action_id, run_id from halfway_audit where action_id in :ids[];
+
 -- name: mark
 -- The effect of a running attempt begins, unless it has begun before, or cancel or deadline bind it.
 update halfway_attempt set mark_at = :now
@@ -88,3 +92,59 @@ select cast(:id as text), run_id, step, round, item, kind, n, cast(:name as text
     cast(:now as bigint)
 from halfway_attempt
 where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n and ended_at is null;
+
+-- name: end_attempt (postgres)
+-- All at once: a statement for each row costs more than what it does.
+update halfway_attempt as attempt set ended_at = r.now, ended = r.ended, code = r.code, settled = r.settled, gone_at = r.gone_at
+from unnest(
+    :now::bigint[], :ended::text[], :code::text[], :settled::text[], :gone_at::bigint[],
+    :run_id::text[], :step::text[], :round::bigint[], :item::text[], :kind::text[], :n::bigint[]
+) as r (now, ended, code, settled, gone_at, run_id, step, round, item, kind, n)
+where attempt.run_id = r.run_id and attempt.step = r.step and attempt.round = r.round and attempt.item = r.item
+    and attempt.kind = r.kind and attempt.n = r.n and attempt.ended_at is null;
+
+-- name: start_attempt (postgres)
+-- All at once.
+insert into halfway_attempt (run_id, step, round, item, kind, n, epoch, started_at, mark_at, code)
+select *, '' from unnest(
+    :run_id::text[], :step::text[], :round::bigint[], :item::text[], :kind::text[], :n::bigint[], :epoch::text[], :now::bigint[],
+    :mark_at::bigint[]
+);
+
+-- name: put_record (postgres)
+-- All at once.
+insert into halfway_record (
+    run_id, step, round, item, kind, status, route, priority, ready_at, attempts, failures, lost, effect, code, asks, looks,
+    first_at, started_at, ended_at, output, error
+)
+select * from unnest(
+    :run_id::text[], :step::text[], :round::bigint[], :item::text[], :kind::text[], :status::text[], :route::text[],
+    :priority::bigint[], :ready_at::bigint[], :attempts::bigint[], :failures::bigint[], :lost::bigint[], :effect::text[],
+    :code::text[], :asks::text[], :looks::bigint[], :first_at::bigint[], :started_at::bigint[], :ended_at::bigint[],
+    :output::text[], :error::text[]
+)
+on conflict (run_id, step, round, item, kind) do update set
+    status = excluded.status, route = excluded.route, priority = excluded.priority, ready_at = excluded.ready_at,
+    attempts = excluded.attempts, failures = excluded.failures, lost = excluded.lost, effect = excluded.effect,
+    code = excluded.code, asks = excluded.asks, looks = excluded.looks, first_at = excluded.first_at,
+    started_at = excluded.started_at, ended_at = excluded.ended_at,
+    output = case when excluded.status = 'PENDING' then null else coalesce(excluded.output, halfway_record.output) end,
+    error = coalesce(excluded.error, case when excluded.code = '' then null else halfway_record.error end);
+
+-- name: note (postgres)
+-- All at once.
+insert into halfway_journal (run_id, seq, at, name, step, round, item, kind, n, data)
+select * from unnest(
+    :run_id::text[], :seq::bigint[], :now::bigint[], :name::text[], :step::text[], :round::bigint[], :item::text[], :kind::text[],
+    :n::bigint[], :data::text[]
+);
+
+-- name: set_run (postgres)
+-- All at once.
+update halfway_run as run set status = r.status, intent = r.intent, revision = r.revision, seq = r.seq, blocked = r.blocked,
+    started_at = r.started_at, updated_at = r.now, ended_at = r.ended_at, timeout_at = r.timeout_at
+from unnest(
+    :status::text[], :intent::text[], :revision::bigint[], :seq::bigint[], :blocked::bigint[], :started_at::bigint[],
+    :now::bigint[], :ended_at::bigint[], :timeout_at::bigint[], :id::text[], :before_revision::bigint[]
+) as r (status, intent, revision, seq, blocked, started_at, now, ended_at, timeout_at, id, before_revision)
+where run.id = r.id and run.revision = r.before_revision;

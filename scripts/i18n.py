@@ -1,0 +1,168 @@
+"""The catalogues of other languages: collects what is to be translated, brings the .po files up to date and compiles them.
+
+`--check` changes nothing and fails if a catalogue is not current, lacks a translation, or fills in something else than the English.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import itertools
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+ROOT = Path(__file__).parents[1]
+LANGUAGES = ("ko",)
+AUTHORS = "authoring"  # speaks to who writes a definition; English, as all of Python
+TABLES = {"MESSAGES", "SENTENCES", "NOTES"}  # every text in these dictionaries is told to people
+TOLD = {"problem", "remedy", "reason"}  # ... and every text passed under these names
+REFUSALS = {"_refuse", "_refusal", "_recommended"}
+HEADER = "# The catalogue of halfway in {language}; brought up to date by scripts/i18n.py."
+
+
+def main() -> int:
+    """Updates or checks everything; answers the exit code."""
+    checking = sys.argv[1:] == ["--check"]
+    faults: list[str] = []
+    for package, telling in (("halfway", True), ("halfway_report", False)):
+        files = [path for path in sorted((ROOT / "src" / package).rglob("*.py")) if path.parent.name != AUTHORS]
+        texts = sorted({text for path in files for text in _texts(path, telling=telling)})
+        for language in LANGUAGES:
+            faults += _bring_up_to_date(ROOT / "src" / package / "locale" / language / "LC_MESSAGES", language, texts, checking=checking)
+    print("\n".join(faults) or "current", file=sys.stderr if faults else sys.stdout)
+    return 1 if faults else 0
+
+
+# ── what is to be translated ──
+
+
+def _texts(path: Path, *, telling: bool) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            yield from _of_call(node, telling)
+        elif telling and isinstance(node, ast.Assign | ast.AnnAssign) and _target(node) in TABLES and isinstance(node.value, ast.Dict):
+            yield from filter(None, map(_text, node.value.values))
+        elif telling and isinstance(node, ast.Assign) and (_target(node) in TOLD or _is_template(node)):
+            yield from filter(None, [_numbered(node.value)])
+        elif telling and isinstance(node, ast.FunctionDef) and node.name == "_evidence":
+            yield from _of_evidence(node)
+
+
+def _is_template(node: ast.Assign) -> bool:
+    """A sentence in capitals that is filled in where it is used."""
+    text = _text(node.value)
+    return _target(node).isupper() and text is not None and " " in text and "{" in text
+
+
+def _numbered(node: ast.expr) -> str | None:
+    """Named gaps, as they stand in a finished sentence."""
+    text = _text(node)
+    numbers = itertools.count()
+    return None if text is None else re.sub(r"\{[a-z_]*\}", lambda _: f"{{{next(numbers)}}}", text)
+
+
+def _of_call(call: ast.Call, telling: bool) -> Iterator[str]:
+    name = call.func.id if isinstance(call.func, ast.Name) else call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if name == "_":
+        yield from filter(None, map(_text, call.args[:1]))
+    if telling:
+        yield from filter(None, (_text(keyword.value) for keyword in call.keywords if keyword.arg in TOLD))
+        if name in REFUSALS:
+            yield from (text for argument in call.args if (text := _text(argument)) and " " in text)
+
+
+def _of_evidence(function: ast.FunctionDef) -> Iterator[str]:
+    """The words of a contract's evidence that are not the author's."""
+    whole = {id(value) for part in ast.walk(function) if isinstance(part, ast.JoinedStr) for value in part.values}
+    parts = (part for part in ast.walk(function) if isinstance(part, ast.Constant | ast.JoinedStr) and id(part) not in whole)
+    yield from (text for part in parts if (text := _text(part)) and " " in text.strip("; "))
+
+
+def _target(node: ast.Assign | ast.AnnAssign) -> str:
+    target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _text(node: ast.expr) -> str | None:
+    """A literal text; what an f-string fills in becomes a numbered gap."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    if not isinstance(node, ast.JoinedStr):
+        return None
+    parts: list[str] = []
+    gaps = 0
+    for value in node.values:
+        if isinstance(value, ast.Constant):
+            parts.append(str(value.value))
+        else:
+            parts.append(f"{{{gaps}}}")
+            gaps += 1
+    text = "".join(parts)
+    return text if re.search(r"[a-z]{2}", re.sub(r"\{\d\}", "", text)) else None
+
+
+# ── the catalogue ──
+
+
+def _bring_up_to_date(folder: Path, language: str, texts: list[str], *, checking: bool) -> list[str]:
+    po, mo = folder / "halfway.po", folder / "halfway.mo"
+    known = read_po(io.BytesIO(po.read_bytes()), locale=language) if po.exists() else Catalog(locale=language)
+    catalogue = Catalog(locale=language, project="halfway", header_comment=HEADER.format(language=language), fuzzy=False)
+    for text in texts:
+        entry = known.get(text)
+        catalogue.add(text, entry.string if entry is not None else "")
+    files = {po: _po(catalogue), mo: _mo(catalogue)}
+    faults = [f"{po.relative_to(ROOT)}: {fault}" for message in catalogue if message.id for fault in _faults(message.id, message.string)]
+    for path, content in files.items():
+        if checking and (not path.exists() or path.read_bytes() != content):
+            faults.append(f"{path.relative_to(ROOT)} is not current; run: python scripts/i18n.py")
+        elif not checking:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    return faults
+
+
+def _faults(text: object, told: object) -> Iterator[str]:
+    if not told:
+        yield f"not translated: {text!r}"
+    elif _gaps(text) != _gaps(told):
+        yield f"fills in something else than the English: {text!r}"
+
+
+def _gaps(text: object) -> set[str]:
+    return set(re.findall(r"\{\w*\}", str(text)))
+
+
+def _po(catalogue: Catalog) -> bytes:
+    file = io.BytesIO()
+    write_po(file, catalogue, width=130, omit_header=True, sort_output=False)
+    return f"{catalogue.header_comment}\n{_head(catalogue)}\n\n".encode() + file.getvalue().lstrip(b"\n")
+
+
+def _head(catalogue: Catalog) -> str:
+    """Without dates: the same texts give the same file."""
+    lines = (
+        f"Language: {catalogue.locale}",
+        "MIME-Version: 1.0",
+        "Content-Type: text/plain; charset=utf-8",
+        "Content-Transfer-Encoding: 8bit",
+    )
+    return 'msgid ""\nmsgstr ""\n' + "\n".join(f'"{line}\\n"' for line in lines)
+
+
+def _mo(catalogue: Catalog) -> bytes:
+    """Compiled from a catalogue whose header has no dates."""
+    plain = read_po(io.BytesIO(_po(catalogue)), locale=str(catalogue.locale))
+    file = io.BytesIO()
+    write_mo(file, plain)
+    return re.sub(rb"PO-Revision-Date: [^\n]*", b"PO-Revision-Date: YEAR", file.getvalue())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

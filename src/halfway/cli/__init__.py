@@ -1,0 +1,29 @@
+"""The command line. It knows no table and no driver; each command loads only what it needs."""
+
+from __future__ import annotations
+
+from halfway.cli.group import Lazy
+
+main = Lazy(
+    "halfway",
+    help="Durable steps with a recovery contract: the database knows what happened, only the missing part runs again.",
+    places={
+        "init": ("halfway.cli.first:init", "Write a small working example into this folder."),
+        "demo": ("halfway.cli.first:demo", "Show a run that stops halfway and is recovered."),
+        "start": ("halfway.cli.start:start", "Start a run, or find the one that stands under its key."),
+        "worker": ("halfway.cli.worker:worker", "Execute steps until stopped."),
+        "runs": ("halfway.cli.runs:runs", "List runs, the newest first."),
+        "show": ("halfway.cli.show:show", "Say how far a run got, what happened, and what is safe next."),
+        "resume": ("halfway.cli.orders:resume", "Go on with what stopped a run; what is done stays done."),
+        "retry": ("halfway.cli.orders:retry", "Give one step its attempts anew."),
+        "mark-success": ("halfway.cli.orders:mark_success", "Say that a step did happen, with the evidence for it."),
+        "cancel": ("halfway.cli.orders:cancel", "Ask a run to stop at the next safe boundary."),
+        "check": ("halfway.cli.definitions:check", "Look for holes in the contracts of your workflows."),
+        "graph": ("halfway.cli.definitions:graph", "Draw a workflow."),
+        "db": ("halfway.cli.database:db", "Create, update and look at the database."),
+        "doctor": ("halfway.cli.database:doctor", "Look for what would keep runs from going on."),
+    },
+    hidden={"_worker-child": "halfway.cli.worker:child"},
+)
+
+__all__ = ["main"]

@@ -1,0 +1,151 @@
+"""The database: its schema, and what would keep runs from going on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import click
+
+from halfway.cli.i18n import _
+from halfway.cli.options import common, where
+from halfway.cli.output import chat, coloured, print_json, short_time
+from halfway.cli.place import control, find_place, load_app
+from halfway.control.reading import Control, rfc3339
+from halfway.domain.spec import WorkflowSpec
+from halfway.errors import Exit
+
+PATIENCE = 30  # seconds that ready work may wait before it is worth a word
+
+
+@click.group(short_help="Create, update and look at the database.")
+def db() -> None:
+    """Create, update and look at the database."""
+
+
+@db.command(short_help="Create the tables, or bring them to this version.")
+@where
+@common
+def migrate(*, app: str | None, url: str | None, as_json: bool) -> None:
+    """Create the tables, or bring them to the schema of this version. Safe to repeat; a missing SQLite file is created."""
+    from halfway.store import migrate as bring_up_to_date
+
+    applied = bring_up_to_date(_url(app, url))
+    if as_json:
+        print_json({"applied": [f"{one.number:04}_{one.name}" for one in applied]})
+        return
+    for one in applied:
+        click.echo(f"{one.number:04}_{one.name}")
+    chat(_("The schema is up to date."))
+
+
+@db.command(short_help="Say which schema the database has.")
+@where
+@common
+def status(*, app: str | None, url: str | None, as_json: bool) -> None:
+    """Say which schema the database has, and which one this version needs. Exit code 2 if they differ."""
+    from halfway.store import status as read_status
+
+    found = read_status(_url(app, url))
+    if as_json:
+        applied = [
+            {"number": one.number, "name": one.name, "appliedAt": rfc3339(datetime.fromtimestamp(one.applied_at / 1e6, UTC))}
+            for one in found.applied
+        ]
+        print_json({"found": found.found, "needed": found.needed, "applied": applied})
+    else:
+        for one in found.applied:
+            click.echo(f"{one.number:04}_{one.name}  {short_time(datetime.fromtimestamp(one.applied_at / 1e6, UTC))}")
+        chat(_("schema {found}, needed {needed}").format(found=found.found, needed=found.needed))
+    if found.found != found.needed:
+        click.get_current_context().exit(Exit.USAGE)
+
+
+def _url(app: str | None, url: str | None) -> str:
+    place = find_place(app, url)
+    return place.url if place.url is not None else load_app(place).url
+
+
+# ── doctor ──
+
+
+class Note(NamedTuple):
+    """Something the doctor saw: ok, note or problem."""
+
+    level: str
+    code: str
+    params: dict[str, object]
+
+    def json(self) -> dict[str, object]:
+        return {"level": self.level, "code": self.code, "message": NOTES[self.code].format(**self.params), "params": self.params}
+
+
+@click.command(short_help="Look for what would keep runs from going on.")
+@where
+@common
+def doctor(*, app: str | None, url: str | None, as_json: bool) -> None:
+    """Look for what would keep runs from going on: database, schema, workers, roles, work that nobody has the code for."""
+    place = find_place(app, url)
+    codes = None
+    if place.app is not None:
+        codes = {step.code for workflow in load_app(place).workflows.values() for step in workflow.spec.steps}
+    with control(app, url) as runs:
+        notes = [*_database(runs), *_workers(runs), *_work(runs, codes), *_roles(runs.specs())]
+    if as_json:
+        print_json([note.json() for note in notes])
+        return
+    for note in notes:
+        sign = {"ok": coloured("✓", "SUCCESS"), "note": coloured("·"), "problem": coloured("!", "UNKNOWN")}[note.level]
+        click.echo(f"{sign} {_(NOTES[note.code]).format(**note.params)}")
+
+
+NOTES = {
+    "DATABASE_OK": "Database {url} is there; its schema is {found}, as it should be.",
+    "SQLITE_LIFE": "SQLite: workers show that they live by a lock of the operating system. Keep the file on a local disk of one machine. "
+    "A worker that is frozen, not dead, counts as alive.",
+    "WORKER_ALIVE": "Worker {epoch}: process {pid} on {host}, running {running}, since {since}.",
+    "NO_WORKER": "No worker is running. Start one: halfway worker",
+    "CODE_MISSING": "Run {run}: step {step} is ready, and the app has not the code it needs (queue {queue}, since {since}).",
+    "WORK_WAITS": "Run {run}: step {step} is ready since {since}, and no worker has taken it (queue {queue}). Perhaps none has its code.",
+    "ROLE": "Role {role} decides in {workflows}.",
+}
+
+
+def _database(runs: Control) -> Iterator[Note]:
+    schema = runs.schema()
+    yield Note("ok", "DATABASE_OK", {"url": schema.url, "found": schema.found})
+    if schema.url.startswith("sqlite"):
+        yield Note("note", "SQLITE_LIFE", {})
+
+
+def _workers(runs: Control) -> Iterator[Note]:
+    alive = [worker for worker in runs.workers() if worker.epoch.state == "ALIVE"]
+    for worker in alive:
+        since = short_time(datetime.fromtimestamp(worker.started_at / 1e6, UTC))
+        told: dict[str, object] = {
+            "epoch": worker.epoch.id, "pid": worker.epoch.pid, "host": worker.epoch.host, "running": worker.running, "since": since,
+        }  # fmt: skip
+        yield Note("ok", "WORKER_ALIVE", told)
+    if not alive:
+        yield Note("problem", "NO_WORKER", {})
+
+
+def _work(runs: Control, codes: set[str] | None) -> Iterator[Note]:
+    now = datetime.now(UTC)
+    for work in runs.ready():
+        told: dict[str, object] = {"run": work.run, "step": work.step, "queue": work.queue, "since": short_time(work.since)}
+        if codes is not None and work.code not in codes:
+            yield Note("problem", "CODE_MISSING", told)
+        elif (now - work.since).total_seconds() > PATIENCE:
+            yield Note("problem", "WORK_WAITS", told)
+
+
+def _roles(specs: tuple[WorkflowSpec, ...]) -> Iterator[Note]:
+    roles: defaultdict[str, set[str]] = defaultdict(set)
+    for spec in specs:
+        for role in {spec.owner, *(step.approver for step in spec.steps if step.approver)}:
+            roles[role].add(spec.type)
+    for role, workflows in sorted(roles.items()):
+        yield Note("note", "ROLE", {"role": role, "workflows": ", ".join(sorted(workflows))})

@@ -1,0 +1,137 @@
+"""Your definitions, before the first run: the contract of each step, its holes, and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from halfway.cli.i18n import _, translated
+from halfway.cli.options import common, where
+from halfway.cli.output import chat, print_json
+from halfway.cli.place import find_place, load_app
+from halfway.domain.check import Contract, Finding, contract_of
+from halfway.domain.check import check as find_holes
+from halfway.domain.spec import StepSpec, WorkflowSpec
+from halfway.errors import Exit, NotFound
+
+COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+
+
+@click.command(short_help="Look for holes in the contracts of your workflows.")
+@click.argument("kind", metavar="[TYPE]", required=False)
+@where
+@common
+def check(*, kind: str | None, app: str | None, url: str | None, as_json: bool) -> None:
+    """Print the contract of every step, and look for holes. Touches no database. Exit code 2 if there is an error.
+
+    A contract says what proves that the step ran, what a lost answer means, when no further attempt is made, and who decides then.
+    """
+    specs = _specs(kind, app, url)
+    found = {spec: find_holes(spec) for spec in specs}
+    if as_json:
+        print_json([_json(spec, findings) for spec, findings in found.items()])
+    else:
+        for spec, findings in found.items():
+            _print(spec, findings)
+        _sum([finding for findings in found.values() for finding in findings])
+    if any(finding.level == "error" for findings in found.values() for finding in findings):
+        click.get_current_context().exit(Exit.USAGE)
+
+
+def _specs(kind: str | None, app: str | None, url: str | None) -> list[WorkflowSpec]:
+    workflows = load_app(find_place(app, url)).workflows
+    specs = [workflow.spec for (name, _number), workflow in sorted(workflows.items()) if kind in (None, name)]
+    if kind is not None and not specs:
+        raise NotFound("WORKFLOW_UNKNOWN", workflow=kind, known=", ".join(sorted({name for name, _number in workflows})) or "none")
+    return specs
+
+
+def _print(spec: WorkflowSpec, findings: tuple[Finding, ...]) -> None:
+    click.echo(click.style(f"{spec.type} v{spec.version}", bold=True) + f"  {_('owner')} {spec.owner}")
+    for step in spec.steps:
+        click.echo(f"\n  {click.style(step.name, bold=True)}  {_effect(step)}")
+        for name, text in _parts(contract_of(step, spec)):
+            click.echo(f"    {name}: {text}")
+        for finding in findings:
+            if finding.step == step.name:
+                _print_finding(finding)
+    click.echo()
+
+
+def _print_finding(finding: Finding) -> None:
+    level = {"error": _("error"), "warning": _("warning"), "note": _("note")}[finding.level]
+    told = f"{translated(finding.problem)} {translated(finding.remedy)}"
+    click.echo(f"    {click.style(level, fg=COLOURS[finding.level])} {finding.code}: {told}")
+
+
+def _parts(contract: Contract) -> Iterator[tuple[str, str]]:
+    yield _("evidence"), contract.evidence
+    yield _("a lost answer"), contract.rule
+    yield _("stop"), contract.stop_condition
+    yield _("approver"), contract.approver
+
+
+def _sum(findings: list[Finding]) -> None:
+    counts = {level: sum(finding.level == level for finding in findings) for level in COLOURS}
+    chat(_("errors: {error}, warnings: {warning}, notes: {note}").format(**counts))
+
+
+def _json(spec: WorkflowSpec, findings: tuple[Finding, ...]) -> dict[str, object]:
+    return {
+        "type": spec.type, "version": spec.version, "owner": spec.owner,
+        "steps": [_step_json(step, contract_of(step, spec)) for step in spec.steps],
+        "findings": [
+            {"level": one.level, "step": one.step, "code": one.code, "problem": one.problem, "remedy": one.remedy} for one in findings
+        ],
+    }  # fmt: skip
+
+
+def _step_json(step: StepSpec, contract: Contract) -> dict[str, object]:
+    return {
+        **_node(step), "evidence": contract.evidence, "lostAnswer": contract.rule, "stopCondition": contract.stop_condition,
+        "approver": contract.approver,
+    }  # fmt: skip
+
+
+def _effect(step: StepSpec) -> str:
+    return "TRANSACTION" if step.effect is None else step.effect.value
+
+
+# ── the picture ──
+
+
+@click.command(short_help="Draw a workflow.")
+@click.argument("kind", metavar="TYPE")
+@click.option("--format", "form", type=click.Choice(["text", "mermaid"]), default="text", show_default=True, help="text or mermaid.")
+@where
+@common
+def graph(*, kind: str, form: str, app: str | None, url: str | None, as_json: bool) -> None:
+    """Draw the workflow TYPE: its steps, and after which others each of them stands. Touches no database."""
+    specs = _specs(kind, app, url)
+    if as_json:
+        print_json([{"type": spec.type, "version": spec.version, "steps": [_node(step) for step in spec.steps]} for spec in specs])
+        return
+    for spec in specs:
+        click.echo("\n".join(_mermaid(spec) if form == "mermaid" else _text(spec)))
+
+
+def _node(step: StepSpec) -> dict[str, object]:
+    return {"name": step.name, "effectKind": _effect(step), "after": list(step.after)}
+
+
+def _text(spec: WorkflowSpec) -> Iterator[str]:
+    yield f"{spec.type} v{spec.version}"
+    depth: dict[str, int] = {}
+    for step in spec.steps:
+        depth[step.name] = 1 + max((depth[name] for name in step.after), default=0)
+        after = f"  <- {', '.join(step.after)}" if step.after else ""
+        yield f"{'  ' * depth[step.name]}{step.name} ({_effect(step)}){after}"
+
+
+def _mermaid(spec: WorkflowSpec) -> Iterator[str]:
+    yield "flowchart TD"
+    for step in spec.steps:
+        yield f'    {step.name}["{step.name}<br/>{_effect(step)}"]'
+        for name in step.after:
+            yield f"    {name} --> {step.name}"

@@ -1,0 +1,143 @@
+"""One run in plain words: how far it got, what happened, why it stands, and what is safe next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import click
+
+from halfway.cli.i18n import _, say, translated
+from halfway.cli.options import common, where
+from halfway.cli.output import bounded, coloured, heading, print_json, short_time, table
+from halfway.cli.place import control
+from halfway.control.reading import Shown, StepShown
+from halfway.domain.explain import EffectView, Suggestion
+
+
+@click.command(short_help="Say how far a run got, what happened, and what is safe next.")
+@click.argument("run")
+@click.option("--timeline", is_flag=True, help="With everything that happened in it, and who ordered what.")
+@where
+@common
+def show(*, run: str, timeline: bool, app: str | None, url: str | None, as_json: bool) -> None:
+    """Say how far RUN got, which of its effects happened, why it stands, and what is safe next.
+
+    RUN is its id, its key, or the last 6 or more characters of its id. Write -- before a key that begins with a dash.
+    """
+    with control(app, url) as runs:
+        shown = runs.show(run, journal=timeline or as_json)
+    if as_json:
+        print_json(shown.to_json())
+        return
+    _head(shown)
+    _effects(shown)
+    _why_and_next(shown)
+    _steps(shown)
+    if timeline:
+        _timeline(shown)
+
+
+def _head(shown: Shown) -> None:
+    click.echo(f"{shown.type} v{shown.version}  {click.style(shown.id, bold=True)}")
+    facts = [(_("key"), shown.key), (_("resource"), shown.resource), (_("deadline"), short_time(shown.deadline_at))]
+    told = "  ".join(f"{name} {bounded(value, 80)}" for name, value in facts if value)
+    if told:
+        click.echo(told)
+    times = [(_("created"), shown.created_at), (_("started"), shown.started_at), (_("ended"), shown.ended_at)]
+    click.echo("  ".join(f"{name} {short_time(moment)}" for name, moment in times if moment is not None))
+    click.echo()
+    click.echo(f"{coloured(shown.status.value)}  {say(shown.explanation.progress)}")
+
+
+def _effects(shown: Shown) -> None:
+    if not shown.explanation.effects:
+        return
+    click.echo()
+    heading(_("Effects"))
+    for effect in shown.explanation.effects:
+        click.echo(f"  {_sign(effect)} {effect.step}  {click.style(effect.effect, dim=True)}  {say(effect.sentence)}")
+        if effect.happened == "unknown":
+            click.echo(f"      {_('Look at')}: {_evidence(effect.evidence)}")
+
+
+def _sign(effect: EffectView) -> str:
+    return coloured({"happened": "✓", "not": "–", "unknown": "?"}[effect.happened.value], effect.happened.value)
+
+
+def _evidence(text: str) -> str:
+    """The evidence of a contract is made of parts; those that are not the author's own words are translated."""
+    return "; ".join(translated(part) for part in bounded(text, 500).split("; "))
+
+
+def _why_and_next(shown: Shown) -> None:
+    told = shown.explanation
+    for title, sentences in ((_("Why it stands"), told.reasons), (_("By itself"), tuple(coming.sentence for coming in told.coming))):
+        if sentences:
+            click.echo()
+            heading(title)
+            for sentence in sentences:
+                click.echo(f"  {say(sentence)}")
+    click.echo()
+    heading(_("Safe next"))
+    for suggestion in told.next:
+        _suggestion(suggestion)
+
+
+def _suggestion(suggestion: Suggestion) -> None:
+    click.echo(f"  {say(suggestion.sentence)}")
+    if suggestion.command:
+        click.echo(f"      {click.style(suggestion.command, fg='cyan')}")
+
+
+def _steps(shown: Shown) -> None:
+    click.echo()
+    heading(_("Steps"))
+    rows = [
+        (
+            str(step.sequence),
+            step.name,
+            step.status,
+            str(step.attempts or ""),
+            *map(short_time, (step.started_at, step.ended_at)),
+            _result(step),
+        )
+        for step in shown.steps
+    ]
+    titles = (_("no."), _("step"), _("status"), _("attempts"), _("started"), _("ended"), _("result"))
+    table(titles, rows, indent="  ")
+
+
+def _result(step: StepShown) -> str:
+    if step.error_code or step.message:
+        code = step.error_code if step.error_code and not step.message.startswith(step.error_code) else ""
+        return bounded(f"{code} {step.message}", 90)
+    return "" if step.output is None else bounded(json.dumps(step.output, ensure_ascii=False), 90)
+
+
+def _timeline(shown: Shown) -> None:
+    click.echo()
+    heading(_("Timeline"))
+    rows = [(short_time(entry.at), entry.name, entry.step, entry.job_id.rpartition("#")[2], _data(entry.data)) for entry in shown.journal]
+    table((_("time"), _("what"), _("step"), _("attempt"), _("data")), rows, indent="  ")
+    if shown.audit:
+        click.echo()
+        heading(_("Orders"))
+        orders = [
+            (
+                short_time(line.at),
+                line.actor,
+                line.action,
+                line.step,
+                f"{line.before} → {line.after}",
+                bounded(line.reason),
+                bounded(line.evidence),
+            )
+            for line in shown.audit
+        ]
+        titles = (_("time"), _("who"), _("what"), _("step"), _("state"), _("reason"), _("evidence"))
+        table(titles, orders, indent="  ")
+
+
+def _data(data: Mapping[str, object]) -> str:
+    return bounded(", ".join(f"{name}={value}" for name, value in data.items()), 90)

@@ -1,0 +1,271 @@
+"""PostgreSQL: one pooled connection for each transaction, limits on every wait, and errors that never show a password."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
+from psycopg.types.numeric import Int8Dumper
+
+from halfway.errors import DatabaseBusy, DatabaseError, InvalidInput, SchemaError
+from halfway.ports import GuardFailed
+from halfway.store.database import Purpose, Row, Session, Work, leads_to
+from halfway.store.statements import statements
+
+CLOCK = b"""select (extract(epoch from clock_timestamp()) * 1000000)::bigint
+    + coalesce((select value::bigint from halfway_meta where name = 'clock_offset'), 0)"""
+BEGIN = {True: b"begin isolation level read committed", False: b"begin isolation level repeatable read read only"}
+SERVER = b"select oid::bigint, datname::text, pg_postmaster_start_time()::text from pg_database where datname = current_database()"
+LOCK_SECONDS = 5
+# Everything that is written goes by an index, whatever the statistics of a table that has just grown may say.
+BY_INDEX = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "plan_cache_mode": "force_generic_plan"}
+
+
+def limits(*, lock: int, statement: int, idle: int) -> dict[str, str]:
+    """Milliseconds: for a lock, for a statement, for silence inside a transaction."""
+    return {"lock_timeout": str(lock), "statement_timeout": str(statement), "idle_in_transaction_session_timeout": str(idle)}
+
+
+SETTINGS = {
+    Purpose.WRITE: BY_INDEX | limits(lock=LOCK_SECONDS * 1000, statement=30_000, idle=30_000),
+    Purpose.READ: limits(lock=LOCK_SECONDS * 1000, statement=30_000, idle=30_000),
+    Purpose.BEAT: BY_INDEX | limits(lock=1_500, statement=3_000, idle=3_000),
+    Purpose.LOCAL: limits(lock=LOCK_SECONDS * 1000, statement=0, idle=3_600_000),
+}
+CONNECTION = {  # what the URL may say otherwise
+    "application_name": "halfway",
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
+LOCAL_COMMIT = "The transaction of a step ends with the step: return to commit, raise to roll back."
+
+
+class UntypedInt(Int8Dumper):
+    """Leaves the type of a number to the statement, as psycopg does with text: else each size and None make statements of their own."""
+
+    oid = 0
+
+
+class PostgresConnection:
+    """A connection, and the transaction on it."""
+
+    def __init__(self, raw: psycopg.Connection[Any], clock: Callable[[int], int]) -> None:
+        self.raw: Any = raw
+        self.now = 0
+        self._connection = raw
+        self._clock = clock
+        self._process = os.getpid()
+        self._statements = statements(postgres=True)
+        self._texts = {name: statement.text.encode() for name, statement in self._statements.items()}
+
+    # ── a transaction ──
+
+    def begin(self, *, write: bool, clock: bool = True) -> None:
+        self._own()
+        cursor = self._cursor()
+        if not clock:
+            cursor.execute(BEGIN[write], prepare=False)
+            return
+        cursor.execute(BEGIN[write] + b"; " + CLOCK, prepare=False)  # one round trip
+        cursor.nextset()
+        self._set_clock(cursor)
+
+    def read_clock(self) -> None:
+        self._set_clock(self._cursor().execute(CLOCK))
+
+    def has_table(self, name: str) -> bool:
+        return self._cursor().execute(b"select to_regclass($1)", [name]).fetchone() != (None,)
+
+    def lock_schema(self) -> None:
+        self._cursor().execute(b"select pg_advisory_xact_lock(hashtext('halfway_migration'))")
+
+    def commit(self) -> None:
+        """The server answers a commit of a failed transaction with ROLLBACK, not with an error."""
+        self._own()
+        cursor = self._cursor().execute(b"commit", prepare=False)
+        if cursor.statusmessage != "COMMIT":
+            raise errors.InFailedSqlTransaction("a statement had failed, so nothing was committed")
+
+    def rollback(self) -> bool:
+        try:
+            if self._connection.info.transaction_status is not TransactionStatus.IDLE:
+                self._cursor().execute(b"rollback", prepare=False)
+        except psycopg.Error:
+            return False
+        return not self._connection.closed
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # ── statements ──
+
+    def rows(self, name: str, /, **params: object) -> list[Row]:
+        return self._execute(name, params).fetchall()
+
+    def run(self, name: str, /, **params: object) -> int:
+        return self._execute(name, params).rowcount
+
+    def many(self, works: Sequence[Work]) -> list[int]:
+        self._own()
+        cursors = [self._cursor() for _ in works]
+        try:
+            with self._connection.pipeline():
+                for cursor, (name, rows) in zip(cursors, works, strict=True):
+                    columns = self._statements[name].columns
+                    if columns:
+                        cursor.execute(self._texts[name], list(map(array, zip(*rows, strict=True), columns)))
+                    else:
+                        cursor.executemany(self._texts[name], rows)
+        except errors.IntegrityError as error:
+            raise GuardFailed(str(error)) from error
+        return [cursor.rowcount for cursor in cursors]
+
+    def each(self, work: Work) -> list[int]:
+        self._own()
+        if not work.rows:
+            return []
+        text = self._texts[work.name]
+        cursors = [self._cursor() for _ in work.rows]
+        with self._connection.pipeline():
+            for cursor, row in zip(cursors, work.rows, strict=True):
+                cursor.execute(text, row)
+        return [cursor.rowcount for cursor in cursors]
+
+    def _execute(self, name: str, params: dict[str, object]) -> psycopg.RawCursor[Row]:
+        self._own()
+        statement = self._statements[name]
+        return self._cursor().execute(self._texts[name], [params[param] for param in statement.params])
+
+    def _cursor(self) -> psycopg.RawCursor[Row]:
+        cursor = psycopg.RawCursor(self._connection, row_factory=tuple_row)
+        cursor.adapters.register_dumper(int, UntypedInt)  # a borrowed connection keeps its own
+        return cursor
+
+    def _set_clock(self, cursor: psycopg.RawCursor[Row]) -> None:
+        row = cursor.fetchone()
+        assert row is not None
+        self.now = self._clock(row[0])
+
+    def _own(self) -> None:
+        if os.getpid() != self._process:
+            raise RuntimeError("This transaction was begun before a fork and belongs to the parent process.")
+
+
+def array(column: Sequence[object], text: bool) -> str:
+    """An array as PostgreSQL writes it; several times faster than handing over a list."""
+    if not text:
+        return "{" + ",".join(map(str, column)).replace("None", "NULL") + "}"
+    values = cast("Sequence[str | None]", column)
+    return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
+
+
+def _quoted(value: str) -> str:
+    if '"' in value or "\\" in value:
+        value = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{value}"'
+
+
+class LocalConnection(psycopg.Connection[Any]):
+    """What a transaction step gets: its commit is the end of the attempt, not the author's."""
+
+    def commit(self) -> None:
+        raise RuntimeError(LOCAL_COMMIT)
+
+    def rollback(self) -> None:
+        raise RuntimeError(LOCAL_COMMIT)
+
+
+class Postgres:
+    """A server."""
+
+    name = "postgres"
+    connection_type = "psycopg.Connection"
+    folder = None
+
+    def __init__(self, url: str, shown: str) -> None:
+        self.url = shown
+        self._secret = url
+        self._clock_lock = threading.Lock()
+        self._latest = 0
+        self._server: Row | None = None
+
+    def create(self) -> bool:
+        """A database of a server is made and migrated by those who run the server."""
+        return False
+
+    def connect(self, purpose: Purpose) -> PostgresConnection:
+        kind = LocalConnection if purpose is Purpose.LOCAL else psycopg.Connection[Any]
+        given = conninfo_to_dict(self._secret)
+        ours = {name: value for name, value in CONNECTION.items() if name not in given}
+        raw = kind.connect(make_conninfo(self._secret, **ours), autocommit=True)
+        try:
+            for name, value in SETTINGS[purpose].items():
+                raw.execute("select set_config(%s, %s, false)", [name, value])
+        except BaseException:
+            raw.close()
+            raise
+        return PostgresConnection(raw, self.clock)
+
+    def clock(self, now: int) -> int:
+        """The time of the server; it never goes backwards in a process."""
+        with self._clock_lock:
+            self._latest = max(self._latest, now)
+            return self._latest
+
+    def gives(self, kind: type) -> bool:
+        return kind is psycopg.Connection
+
+    @contextmanager
+    def borrow(self, given: object) -> Generator[Session]:
+        raw = cast("psycopg.Connection[Any] | None", leads_to(given, lambda found: isinstance(found, psycopg.Connection)))
+        if raw is None or not self._same_server(raw):
+            raise InvalidInput("CONNECTION_REFUSED_WITHIN", given=type(given).__qualname__, url=self.url)
+        if raw.autocommit and raw.info.transaction_status is TransactionStatus.IDLE:
+            problem = "a connection that commits by itself, without an open transaction"
+            raise InvalidInput("CONNECTION_REFUSED_WITHIN", given=problem, url=self.url)
+        session = PostgresConnection(raw, self.clock)
+        session.read_clock()  # begins the caller's transaction if the driver has not yet done so
+        with raw.transaction():  # a savepoint inside it
+            yield session
+
+    def _same_server(self, given: psycopg.Connection[Any]) -> bool:
+        theirs = psycopg.RawCursor(given, row_factory=tuple_row).execute(SERVER).fetchone()
+        if theirs != self._server:  # not known yet, restarted since, or another one
+            connection = self.connect(Purpose.READ)
+            try:
+                self._server = psycopg.RawCursor(connection.raw, row_factory=tuple_row).execute(SERVER).fetchone()
+            finally:
+                connection.close()
+        return theirs == self._server
+
+    def translate(self, error: BaseException) -> Exception | None:
+        match error:
+            case errors.LockNotAvailable() | errors.QueryCanceled() | errors.DeadlockDetected() | errors.SerializationFailure():
+                return DatabaseBusy("DATABASE_BUSY", url=self.url, seconds=LOCK_SECONDS)
+            case errors.DiskFull():
+                return DatabaseError("DATABASE_FULL", url=self.url, problem="its disk is full.")
+            case errors.UndefinedTable() if "halfway_" in str(error):
+                return SchemaError("SCHEMA_OUTDATED", url=self.url, found=0, needed=1)
+            case errors.ReadOnlySqlTransaction():
+                return DatabaseError("DATABASE_UNREACHABLE", url=self.url, problem="the server only reads at present.")
+            case psycopg.OperationalError() | psycopg.InterfaceError():
+                return DatabaseError("DATABASE_UNREACHABLE", url=self.url, problem=self._told(error))
+            case _:
+                return None
+
+    def _told(self, error: BaseException) -> str:
+        """What the driver says, in one line and without the password."""
+        said = " ".join(str(error).split()) or type(error).__name__
+        password = conninfo_to_dict(self._secret).get("password")
+        return (said.replace(str(password), "***") if password else said) + ("" if said.endswith(".") else ".")

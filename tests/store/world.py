@@ -1,0 +1,76 @@
+"""What the tests of the store need: a few definitions, and short ways to move a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from halfway.domain.decide import decide, evolve
+from halfway.domain.facts import Claimed, Fact, Finished
+from halfway.domain.run import Ended, Key, Report, Snapshot
+from halfway.domain.spec import Effect, Sort, StepSpec, WorkflowSpec
+from halfway.ports import Change, NewRun, Payload, Started
+from halfway.store import Store, new_id
+
+CODE = "code"
+ROUTE = f"default/{CODE}"
+
+
+def spec_of(*steps: StepSpec, type: str = "orders", **options: object) -> WorkflowSpec:
+    placed = [replace(step, after=(steps[number - 1].name,) if number else ()) for number, step in enumerate(steps)]
+    return WorkflowSpec(type=type, version=1, owner="owner", steps=tuple(placed), **options)  # type: ignore[arg-type]
+
+
+def step(name: str, effect: Effect = Effect.CREATE, **options: object) -> StepSpec:
+    return StepSpec(name=name, effect=effect, code=CODE, **options)  # type: ignore[arg-type]
+
+
+TWO = spec_of(step("first"), step("second"))
+MARKED = spec_of(step("first", takes_mark=True))
+BOOKED = spec_of(StepSpec(name="first", sort=Sort.TRANSACTION, code=CODE), type="bookings")
+LOCKED = spec_of(step("first"), type="locked", locked=True)
+
+
+def new_run(spec: WorkflowSpec = TWO, **options: object) -> NewRun:
+    new = NewRun(new_id(), spec, "{}", None, None, "", 0, None, "tester")
+    return new._replace(**options)  # type: ignore[arg-type]
+
+
+def start(store: Store, spec: WorkflowSpec = TWO, **options: object) -> Started:
+    return store.runs.create([new_run(spec, **options)])[0]
+
+
+def begin(store: Store, identity: str = "") -> str:
+    return store.lives.begin(host="host", pid=1, identity=identity, kill_after=None)
+
+
+def apply(
+    store: Store, run_id: str, spec: WorkflowSpec, *facts: Fact, payloads: dict[Key, Payload] | None = None, epoch: str | None = None
+) -> Snapshot:
+    """Each fact in a transaction of its own; answers the run as it stands then."""
+    snapshot = read(store, run_id)
+    for fact in facts:
+        with store.runs.change(epoch=epoch) as turn:
+            assert run_id in turn.lock([run_id])
+            snapshot = turn.load([run_id])[run_id].snapshot
+            commands = decide(spec, snapshot, fact, turn.now)
+            turn.write([Change(snapshot, commands, payloads or {})])
+            snapshot = evolve(snapshot, commands)
+    return snapshot
+
+
+def claim(store: Store, run_id: str, epoch: str, spec: WorkflowSpec = TWO, name: str = "first") -> Snapshot:
+    return apply(store, run_id, spec, Claimed(Key(name), epoch))
+
+
+def succeed(store: Store, run_id: str, spec: WorkflowSpec = TWO, name: str = "first", n: int = 1, output: str = "{}") -> Snapshot:
+    return apply(store, run_id, spec, Finished(Key(name), n, Report(Ended.SUCCESS)), payloads={Key(name): Payload(output)})
+
+
+def read(store: Store, run_id: str) -> Snapshot:
+    with store.runs.change() as turn:
+        return turn.load([run_id])[run_id].snapshot
+
+
+def ids(started: Sequence[Started]) -> list[str]:
+    return [one.run_id for one in started]
