@@ -9,20 +9,21 @@ import ast
 import io
 import itertools
 import re
+import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
-from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 ROOT = Path(__file__).parents[1]
 LANGUAGES = ("ko",)
+PACKAGES = (("halfway", True), ("halfway_report", False))  # and whether its messages are told in other ways than by _()
 AUTHORS = "authoring"  # speaks to who writes a definition; English, as all of Python
-TABLES = {"MESSAGES", "SENTENCES", "NOTES"}  # every text in these dictionaries is told to people
-TOLD = {"problem", "remedy", "reason"}  # ... and every text passed under these names
-REFUSALS = {"_refuse", "_refusal", "_recommended"}
+TABLES = {"MESSAGES", "SENTENCES", "NOTES", "remedies"}  # every text in these dictionaries is told to people
+TOLD = {"source", "problem", "remedy", "reason"}  # ... and every text passed under these names
+REFUSALS = {"_refuse", "_refusal", "_recommended", "_need"}
 HEADER = "# The catalogue of halfway in {language}; brought up to date by scripts/i18n.py."
 
 
@@ -30,7 +31,7 @@ def main() -> int:
     """Updates or checks everything; answers the exit code."""
     checking = sys.argv[1:] == ["--check"]
     faults: list[str] = []
-    for package, telling in (("halfway", True), ("halfway_report", False)):
+    for package, telling in PACKAGES:
         files = [path for path in sorted((ROOT / "src" / package).rglob("*.py")) if path.parent.name != AUTHORS]
         texts = sorted({text for path in files for text in _texts(path, telling=telling)})
         for language in LANGUAGES:
@@ -50,14 +51,14 @@ def _texts(path: Path, *, telling: bool) -> Iterator[str]:
             yield from filter(None, map(_text, node.value.values))
         elif telling and isinstance(node, ast.Assign) and (_target(node) in TOLD or _is_template(node)):
             yield from filter(None, [_numbered(node.value)])
-        elif telling and isinstance(node, ast.FunctionDef) and node.name == "_evidence":
+        elif telling and path.name == "check.py" and isinstance(node, ast.FunctionDef) and node.name == "_evidence":
             yield from _of_evidence(node)
 
 
 def _is_template(node: ast.Assign) -> bool:
     """A sentence in capitals that is filled in where it is used."""
     text = _text(node.value)
-    return _target(node).isupper() and text is not None and " " in text and "{" in text
+    return _target(node).isupper() and text is not None and " " in text and "{" in text and "\n" not in text
 
 
 def _numbered(node: ast.expr) -> str | None:
@@ -141,27 +142,33 @@ def _gaps(text: object) -> set[str]:
 
 def _po(catalogue: Catalog) -> bytes:
     file = io.BytesIO()
-    write_po(file, catalogue, width=130, omit_header=True, sort_output=False)
-    return f"{catalogue.header_comment}\n{_head(catalogue)}\n\n".encode() + file.getvalue().lstrip(b"\n")
+    write_po(file, catalogue, width=130, omit_header=True)
+    head = "".join(f'"{line}\\n"\n' for line in _head(catalogue))
+    return f'{catalogue.header_comment}\nmsgid ""\nmsgstr ""\n{head}\n'.encode() + file.getvalue().lstrip(b"\n")
 
 
-def _head(catalogue: Catalog) -> str:
-    """Without dates: the same texts give the same file."""
-    lines = (
+def _head(catalogue: Catalog) -> list[str]:
+    """Without dates and versions: the same texts give the same file."""
+    return [
         f"Language: {catalogue.locale}",
         "MIME-Version: 1.0",
         "Content-Type: text/plain; charset=utf-8",
         "Content-Transfer-Encoding: 8bit",
-    )
-    return 'msgid ""\nmsgstr ""\n' + "\n".join(f'"{line}\\n"' for line in lines)
+    ]
 
 
 def _mo(catalogue: Catalog) -> bytes:
-    """Compiled from a catalogue whose header has no dates."""
-    plain = read_po(io.BytesIO(_po(catalogue)), locale=str(catalogue.locale))
-    file = io.BytesIO()
-    write_mo(file, plain)
-    return re.sub(rb"PO-Revision-Date: [^\n]*", b"PO-Revision-Date: YEAR", file.getvalue())
+    """The binary form that gettext reads: a header, two tables of (length, offset), then the texts, each with a NUL after it."""
+    texts = {"": "".join(f"{line}\n" for line in _head(catalogue))}
+    texts |= {str(message.id): str(message.string) for message in catalogue if message.id and message.string}
+    pairs = sorted((text.encode(), told.encode()) for text, told in texts.items())
+    offset = 7 * 4 + 2 * 8 * len(pairs)
+    tables, data = b"", b""
+    for column in (0, 1):
+        for pair in pairs:
+            tables += struct.pack("<II", len(pair[column]), offset + len(data))
+            data += pair[column] + b"\0"
+    return struct.pack("<7I", 0x950412DE, 0, len(pairs), 28, 28 + 8 * len(pairs), 0, offset) + tables + data
 
 
 if __name__ == "__main__":

@@ -24,6 +24,11 @@ def named(server: str, database: str) -> str:
     return urlunsplit(urlsplit(server)._replace(path=f"/{database}"))
 
 
+def name_of(url: str) -> str:
+    """The database that a URL of a server names."""
+    return urlsplit(url).path.removeprefix("/")
+
+
 def command(server: str, text: str) -> None:
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(text.encode())
@@ -87,3 +92,7 @@ def store(url: str, tmp_path: Path) -> Iterator[Store]:
     opened = open_store(url, create=True, artifacts=str(tmp_path / "artifacts"))
     yield opened
     opened.close()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full-matrix", action="store_true", help="kill at every commit of every operation, on both databases")

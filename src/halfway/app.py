@@ -21,7 +21,7 @@ from halfway.errors import DefinitionError, HalfwayError, NotFound
 from halfway.ports import NewRun, NoPoints, Points, Started
 
 if TYPE_CHECKING:  # the rooms below are opened at their first use, so that importing halfway costs little more than pydantic
-    from halfway.control.actions import Actions
+    from halfway.control.reading import Control
     from halfway.engine.worker import Worker
     from halfway.store import Store
 
@@ -76,12 +76,12 @@ class Halfway:
             return self._store
 
     @property
-    def actions(self) -> Actions:
-        """What an operator may order."""
-        from halfway.control.actions import Actions
+    def control(self) -> Control:
+        """What an operator may ask and order; the faces use nothing else."""
+        from halfway.control.reading import Control
 
         store = self.store
-        return Actions(store.runs, store.reading, self._handlers, self._wake)
+        return Control(store.runs, store.reading, self._handlers, self._wake)
 
     def close(self) -> None:
         """Stops the workers of this object and closes its connections."""

@@ -15,4 +15,4 @@ _CATALOGUES = Path(__file__).with_name("locale")
 
 def translator(lang: str) -> Translate:
     """The function that turns the English text into a language; English itself if there is no catalogue for it."""
-    return gettext.translation(DOMAIN, _CATALOGUES, languages=[lang], fallback=True).gettext
+    return gettext.translation(DOMAIN, _CATALOGUES, languages=[lang.replace("-", "_")], fallback=True).gettext

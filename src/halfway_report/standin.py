@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 
 import click
 
@@ -94,7 +94,6 @@ class Standin:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 64
 
     def __init__(self, address: tuple[str, int], standin: Standin) -> None:
         super().__init__(address, _Handler)
@@ -153,7 +152,8 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.standin.next_fault("create")
         if fault is not None and fault not in _COMMITTED:
             self.standin.pages.note(LedgerRequest(method="POST", path="/v1/pages", fault=fault))
-            return self._refuse(fault)
+            self._refuse(fault)
+            return
         page = self.standin.pages.create(raw, fault=fault)
         match fault:
             case "commit_hang":
@@ -167,7 +167,6 @@ class _Handler(BaseHTTPRequestHandler):
                 self._refuse(fault.removeprefix("commit_"))
             case _:
                 self._json(200, page.as_json())
-        return None
 
     def _query(self, path: str, source: str, raw: bytes) -> None:
         fault = self.standin.next_fault("query")
@@ -236,12 +235,8 @@ class _Handler(BaseHTTPRequestHandler):
 def main(port: int, ledger: Path | None, faults: tuple[str, ...], query_faults: tuple[str, ...], end_with_stdin: bool) -> None:
     """Run a stand-in for Notion on 127.0.0.1."""
     stop = threading.Event()
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    signal.signal(signal.SIGINT, end)
-    signal.signal(signal.SIGTERM, end)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda _number, _frame: stop.set())
     with Standin(port=port, ledger=ledger) as standin:
         standin.fail_create(*faults)
         standin.fail_query(*query_faults)

@@ -119,7 +119,7 @@ def test_resume_from_the_middle_runs_only_what_is_missing(harness: type[Harness]
     h = harness(wf)
     run = h.run(wf, Order())
     assert run.status is RunStatus.FAILED
-    done = h.app.actions.resume(run.id, actor="kim", reason="the queue has room again")
+    done = h.app.control.resume(run.id, actor="kim", reason="the queue has room again")
     assert (done.before, done.after) == (RunStatus.FAILED, RunStatus.RUNNING)
     assert h.drain(run).status is RunStatus.SUCCESS
     assert (calls.count("ONE"), calls.count("TWO"), calls.count("THREE")) == (1, 1, 4)
@@ -184,10 +184,10 @@ def test_unknown_message_that_is_absent_waits_for_a_person(harness: type[Harness
     assert run.status is RunStatus.MANUAL_REQUIRED
     assert calls.count("CREATE") == 1
     with pytest.raises(Conflict, match="nobody knows"):
-        h.app.actions.resume(run.id, actor="kim", reason="try")
+        h.app.control.resume(run.id, actor="kim", reason="try")
     with pytest.raises(Conflict, match="revision"):
-        h.app.actions.retry(run.id, "CREATE", actor="kim", reason="x", not_happened=True, evidence="log", expected=1)
-    h.app.actions.retry(run.id, "CREATE", actor="kim", reason="the provider has no such message", not_happened=True, evidence="provider log 17:02")
+        h.app.control.retry(run.id, "CREATE", actor="kim", reason="x", not_happened=True, evidence="log", expected=1)
+    h.app.control.retry(run.id, "CREATE", actor="kim", reason="the provider has no such message", not_happened=True, evidence="provider log 17:02")
     assert h.drain(run).status is RunStatus.SUCCESS
     assert calls.count("CREATE") == 2
 
@@ -198,8 +198,8 @@ def test_a_person_can_say_that_it_happened(harness: type[Harness]) -> None:
     h = harness(wf)
     run = h.run(wf, Order())
     with pytest.raises(Exception, match="not valid|JSON|string"):
-        h.app.actions.mark_success(run.id, "CREATE", actor="kim", reason="seen", evidence="inbox", output="[1]")
-    h.app.actions.mark_success(run.id, "CREATE", actor="kim", reason="seen", evidence="the mail is in the inbox", output='"m-7"')
+        h.app.control.mark_success(run.id, "CREATE", actor="kim", reason="seen", evidence="inbox", output="[1]")
+    h.app.control.mark_success(run.id, "CREATE", actor="kim", reason="seen", evidence="the mail is in the inbox", output='"m-7"')
     now = h.get(run)
     assert now.status is RunStatus.SUCCESS
     assert now.output(wf.create) == "m-7"  # type: ignore[attr-defined]
@@ -226,7 +226,7 @@ def test_cancel_requested_stops_at_the_next_boundary_and_keeps_what_is_done(harn
     with h.worker():
         run = h.start(wf, Order())
         assert entered.wait(20)
-        answer = h.app.actions.cancel(run.id, actor="kim", reason="ordered twice")
+        answer = h.app.control.cancel(run.id, actor="kim", reason="ordered twice")
         assert answer.after is RunStatus.CANCEL_REQUESTED
         go_on.set()
         ended = h.app.result(run, timeout=timedelta(seconds=30))
@@ -234,14 +234,14 @@ def test_cancel_requested_stops_at_the_next_boundary_and_keeps_what_is_done(harn
     assert ended.output(slow) == "done"
     assert calls.count("AFTER") == 0
     with pytest.raises(Conflict, match="already ended"):
-        h.app.actions.cancel(run.id, actor="kim", reason="again")
+        h.app.control.cancel(run.id, actor="kim", reason="again")
 
 
 def test_cancel_before_anything_has_started_ends_the_run_at_once(harness: type[Harness]) -> None:
     wf = chain(Calls())
     h = harness(wf)
     run = h.start(wf, Order())
-    assert h.app.actions.cancel(run.id, actor="kim", reason="no").after is RunStatus.CANCELLED
+    assert h.app.control.cancel(run.id, actor="kim", reason="no").after is RunStatus.CANCELLED
 
 
 def test_duplicate_start_answers_the_run_that_stands_under_the_key(harness: type[Harness]) -> None:

@@ -9,12 +9,27 @@ import pytest
 from halfway.domain.decide import decide, evolve
 from halfway.domain.facts import CancelAsked, Claimed, EndAttempt, Finished, Gone, Late, LookAgain, RetryAsked, SetRun
 from halfway.domain.lifecycle import RecordStatus, RunStatus
-from halfway.domain.run import Answer, Ended, Happened, Key, Kind, Report, Snapshot
+from halfway.domain.run import Answer, Ended, Happened, Key, Kind, Report
 from halfway.domain.spec import MINUTE, Effect, ProbeSpec
 from halfway.errors import Conflict
 from halfway.ports import Audit, Change, EpochOver, Evidence, GuardFailed, Mark, Payload, Saved
 from halfway.store import Store, open_store
-from tests.store.world import MARKED, ROUTE, TWO, apply, begin, claim, ids, new_run, read, spec_of, start, step, succeed
+from tests.store.world import (
+    MARKED,
+    ROUTE,
+    TWO,
+    apply,
+    begin,
+    claim,
+    ids,
+    new_run,
+    read,
+    spec_of,
+    start,
+    step,
+    succeed,
+    until_somebody_waits,
+)
 
 FIRST = Key("first")
 PROBED = spec_of(step("first", takes_mark=True, probe=ProbeSpec(settle=0)), type="probed")
@@ -25,11 +40,10 @@ LOST = Report(Ended.LOST, code="TIMEOUT", gone=False)
 def test_what_is_written_is_what_evolves(store: Store) -> None:
     epoch = begin(store)
     run_id = start(store).run_id
-    for snapshot in (claim(store, run_id, epoch), succeed(store, run_id), claim(store, run_id, epoch, name="second")):
-        pass
-    after = read(store, run_id)
-    assert after == snapshot
-    assert after.records[Key("second")].running is not None
+    assert claim(store, run_id, epoch) == read(store, run_id)
+    assert succeed(store, run_id) == read(store, run_id)
+    assert claim(store, run_id, epoch, name="second") == read(store, run_id)
+    assert read(store, run_id).records[Key("second")].running is not None
     assert apply(store, run_id, TWO, Finished(Key("second"), 1, Report(Ended.SUCCESS))) == read(store, run_id)
     assert read(store, run_id).run.status is RunStatus.SUCCESS
 
@@ -48,15 +62,11 @@ def test_a_stale_decision_changes_nothing(store: Store) -> None:
     run_id, other = ids(store.runs.create([new_run(), new_run()]))
     stale = read(store, run_id)
     claim(store, run_id, epoch)
+    fresh = read(store, other)
+    changes = [Change(fresh, decide(TWO, fresh, Claimed(FIRST, epoch), 1)), Change(stale, decide(TWO, stale, CancelAsked(), 1))]
     with pytest.raises(GuardFailed), store.runs.change() as turn:
-        loaded = turn.load([other])[other].snapshot
-        turn.write(
-            [
-                Change(loaded, decide(TWO, loaded, Claimed(FIRST, epoch), turn.now)),
-                Change(stale, decide(TWO, stale, CancelAsked(), turn.now)),
-            ]
-        )
-    assert read(store, other) == loaded
+        turn.write(changes)
+    assert read(store, other) == fresh
     assert [line.name for line in store.reading.journal(other)] == ["workflow.started"]
     assert read(store, run_id).run.intent is None
 
@@ -64,17 +74,10 @@ def test_a_stale_decision_changes_nothing(store: Store) -> None:
 def test_an_attempt_ends_once(store: Store) -> None:
     run_id = start(store).run_id
     claim(store, run_id, begin(store))
-    before = read(store, run_id)
-    succeed(store, run_id)
+    after = succeed(store, run_id)
     with pytest.raises(GuardFailed), store.runs.change() as turn:
-        end = EndAttempt(FIRST, 1, Ended.NOTHING, "", turn.now)
-        turn.write([Change(read_in(turn, run_id), (end,))])
+        turn.write([Change(after, (EndAttempt(FIRST, 1, Ended.NOTHING, "", 1),))])
     assert store.reading.detail(run_id).records[0].attempts[0].ended is Ended.SUCCESS
-    assert before.records[FIRST].running is not None
-
-
-def read_in(turn: object, run_id: str) -> Snapshot:
-    return turn.load([run_id])[run_id].snapshot  # type: ignore[attr-defined, no-any-return]
 
 
 def test_no_run_ends_over_a_record_that_runs_or_is_in_doubt(store: Store) -> None:
@@ -187,18 +190,16 @@ def test_waiting_for_a_lock_sees_what_its_holder_has_committed(postgres_url: str
     store = open_store(postgres_url)
     run_id = start(store).run_id
     seen: list[int] = []
-    begun = threading.Event()
 
     def wait() -> None:
         with store.runs.change() as turn:
-            begun.set()
             seen.append(turn.lock([run_id], wait=True)[run_id])
 
     thread = threading.Thread(target=wait)
     with store.runs.change() as turn:
         turn.lock([run_id])
         thread.start()
-        begun.wait()
+        until_somebody_waits(postgres_url)
         snapshot = turn.load([run_id])[run_id].snapshot
         turn.write([Change(snapshot, decide(TWO, snapshot, CancelAsked(), turn.now))])
     thread.join()
@@ -337,18 +338,11 @@ def test_evidence_and_artifacts_are_kept_while_the_attempt_runs(store: Store) ->
 def test_an_order_is_audited_with_the_states_before_and_after_and_only_once(store: Store) -> None:
     run_id = start(store).run_id
     audit = Audit("action-1", "kim", "cancel", "not needed any more", evidence="mail of Monday")
-
-    def cancel() -> None:
-        with store.runs.change(name="order") as turn:
-            turn.lock([run_id], wait=True)
-            snapshot = turn.load([run_id])[run_id].snapshot
-            turn.write([Change(snapshot, decide(TWO, snapshot, CancelAsked(), turn.now), audit=audit)])
-
-    cancel()
+    order(store, run_id, CancelAsked(), audit)
     (line,) = store.reading.audit(run_id)
     assert (line.audit, line.before, line.after) == (audit, RunStatus.PENDING, RunStatus.CANCELLED)
-    with pytest.raises(Conflict) as caught, store.runs.change() as turn:
-        turn.write([Change(turn.load([run_id])[run_id].snapshot, (), audit=audit)])
+    with pytest.raises(Conflict) as caught:
+        order(store, run_id, LookAgain(), audit)
     assert caught.value.code == "ACTION_REPEATED"
 
 
@@ -379,10 +373,15 @@ def test_a_dead_epoch_changes_nothing(store: Store) -> None:
 
 def test_an_exception_rolls_back_and_the_store_goes_on(store: Store) -> None:
     run_id = start(store).run_id
-    with pytest.raises(ZeroDivisionError), store.runs.change() as turn:
-        snapshot = turn.load([run_id])[run_id].snapshot
-        turn.write([Change(snapshot, decide(TWO, snapshot, CancelAsked(), turn.now))])
-        raise ZeroDivisionError
+    snapshot = read(store, run_id)
+
+    def break_off() -> None:
+        with store.runs.change() as turn:
+            turn.write([Change(snapshot, decide(TWO, snapshot, CancelAsked(), turn.now))])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        break_off()
     assert read(store, run_id) == snapshot
 
 

@@ -172,9 +172,7 @@ def test_a_run_started_within_a_transaction_lives_and_dies_with_it(store: Store,
     callers.close()
 
 
-def test_a_refusal_within_a_transaction_leaves_the_callers_writes(
-    store: Store, callers: sqlite3.Connection | psycopg.Connection
-) -> None:
+def test_a_refusal_within_a_transaction_leaves_the_callers_writes(store: Store, callers: sqlite3.Connection | psycopg.Connection) -> None:
     start(store, key="order-1", input="1")
     callers.execute("create table orders (id bigint)")
     callers.execute("insert into orders (id) values (1)")

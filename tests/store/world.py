@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import psycopg
+
 from halfway.domain.decide import decide, evolve
 from halfway.domain.facts import Claimed, Fact, Finished
 from halfway.domain.run import Ended, Key, Report, Snapshot
 from halfway.domain.spec import Effect, Sort, StepSpec, WorkflowSpec
-from halfway.ports import Change, NewRun, Payload, Started
+from halfway.ports import Audit, Change, NewRun, Payload, Started
 from halfway.store import Store, new_id
 
 CODE = "code"
@@ -18,11 +20,11 @@ ROUTE = f"default/{CODE}"
 
 def spec_of(*steps: StepSpec, type: str = "orders", **options: object) -> WorkflowSpec:
     placed = [replace(step, after=(steps[number - 1].name,) if number else ()) for number, step in enumerate(steps)]
-    return WorkflowSpec(type=type, version=1, owner="owner", steps=tuple(placed), **options)  # type: ignore[arg-type]
+    return WorkflowSpec(type=type, version=1, owner="owner", steps=tuple(placed), **options)
 
 
 def step(name: str, effect: Effect = Effect.CREATE, **options: object) -> StepSpec:
-    return StepSpec(name=name, effect=effect, code=CODE, **options)  # type: ignore[arg-type]
+    return StepSpec(name=name, effect=effect, code=CODE, **options)
 
 
 TWO = spec_of(step("first"), step("second"))
@@ -33,7 +35,7 @@ LOCKED = spec_of(step("first"), type="locked", locked=True)
 
 def new_run(spec: WorkflowSpec = TWO, **options: object) -> NewRun:
     new = NewRun(new_id(), spec, "{}", None, None, "", 0, None, "tester")
-    return new._replace(**options)  # type: ignore[arg-type]
+    return new._replace(**options)
 
 
 def start(store: Store, spec: WorkflowSpec = TWO, **options: object) -> Started:
@@ -63,8 +65,16 @@ def claim(store: Store, run_id: str, epoch: str, spec: WorkflowSpec = TWO, name:
     return apply(store, run_id, spec, Claimed(Key(name), epoch))
 
 
-def succeed(store: Store, run_id: str, spec: WorkflowSpec = TWO, name: str = "first", n: int = 1, output: str = "{}") -> Snapshot:
+def succeed(store: Store, run_id: str, spec: WorkflowSpec = TWO, *, name: str = "first", n: int = 1, output: str = "{}") -> Snapshot:
     return apply(store, run_id, spec, Finished(Key(name), n, Report(Ended.SUCCESS)), payloads={Key(name): Payload(output)})
+
+
+def order(store: Store, run_id: str, fact: Fact, audit: Audit) -> None:
+    """What Control does: one fact with an audit row."""
+    with store.runs.change(name="order") as turn:
+        turn.lock([run_id], wait=True)
+        snapshot = turn.load([run_id])[run_id].snapshot
+        turn.write([Change(snapshot, decide(TWO, snapshot, fact, turn.now), audit=audit)])
 
 
 def read(store: Store, run_id: str) -> Snapshot:
@@ -74,3 +84,13 @@ def read(store: Store, run_id: str) -> Snapshot:
 
 def ids(started: Sequence[Started]) -> list[str]:
     return [one.run_id for one in started]
+
+
+def until_somebody_waits(url: str) -> None:
+    """Returns when another session of this PostgreSQL database waits for a lock."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        while not connection.execute(WAITING).fetchall():
+            pass
+
+
+WAITING = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"

@@ -57,7 +57,7 @@ def say(sentence: Sentence) -> str:
 
 def tell(error: HalfwayError) -> str:
     """An error in the chosen language."""
-    spoken = ("problem", "remedy", "reason")
+    spoken = ("source", "problem", "remedy", "reason")
     params = {name: translated(value) if name in spoken and isinstance(value, str) else value for name, value in error.params.items()}
     return _(MESSAGES[error.code]).format(**params).rstrip()
 

@@ -22,10 +22,10 @@ from halfway.errors import HalfwayError
 
 SENTENCES: dict[str, str] = {
     # how far it got
-    "NOT_STARTED": "Nothing has started yet; its steps are {total}.",
+    "NOT_STARTED": "Nothing has started yet; steps ahead: {total}.",
     "DONE_SO_FAR": "{done} of {total} steps are done.",
     "DONE_AND_AT": "{done} of {total} steps are done; it stands at {current}.",
-    "ALL_DONE": "All {total} steps are done.",
+    "ALL_DONE": "All steps are done: {total}.",
     # what is known of an effect
     "HAPPENED": "It happened.",
     "COMMITTED": "It happened: it is committed.",

@@ -265,7 +265,7 @@ class Parent:
         if self._deaths >= QUICK_DEATHS:
             reason = f"its process died {self._deaths} times shortly after its start, the last time {_told(code)}."
             raise WorkerOver("WORKER_OVER", reason=reason)
-        pause = min(0.25 * 2**self._deaths, LONGEST_PAUSE) if self._deaths or code == Exit.DATABASE else 0.0
+        pause = min(0.1 * 2**self._deaths, LONGEST_PAUSE) if self._deaths or code == Exit.DATABASE else 0.0
         log.warning("the worker process ended %s; a new one starts in %.1f s", _told(code), pause)
         until = monotonic() + pause
         while monotonic() < until and not self._signals:
@@ -284,18 +284,20 @@ def serve(worker: Worker, settings: Settings, *, url: str, beats: bool, kill_aft
     os.set_inheritable(report, False)
     worker.beats_itself = not beats
     hello = Hello("", url, beats, uptime(), kill_after, settings.beat, settings.stall, settings.grace)
-    threading.Thread(target=_report, args=(worker, hello, report), name="halfway-report", daemon=True).start()
+
+    def begun(epoch: str) -> None:
+        _write(report, f"epoch {json.dumps(hello._replace(epoch=epoch))}\n")
+        threading.Thread(target=_report, args=(worker, report, hello.stall / 4), name="halfway-report", daemon=True).start()
+
+    worker.begun = begun  # before the first body can hold the interpreter
     worker.run_forever()
 
 
-def _report(worker: Worker, hello: Hello, report: int) -> None:
-    while not worker.epoch:
-        time.sleep(0.01)
+def _report(worker: Worker, report: int, pause: float) -> None:
     try:
-        _write(report, f"epoch {json.dumps(hello._replace(epoch=worker.epoch))}\n")
         while True:
             _write(report, f"tick {worker.ticked!r}\n")
-            time.sleep(min(1.0, hello.stall / 4))
+            time.sleep(min(1.0, pause))
     except OSError:
         return  # the parent is gone; the lifeline says so, too
 

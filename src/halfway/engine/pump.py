@@ -115,14 +115,22 @@ class Pump:
                 self._turn()
                 self._pause = 0.0
             except EpochOver:
-                self.over = True
-                log.error("this worker was declared dead; it hands in what it has and stops")
-                return
+                self._epoch_over()
             except DatabaseError as error:
                 self._away(error)
             except Exception:
                 log.exception("the pump met an error; it goes on")
                 self._away(None)
+
+    def _epoch_over(self) -> None:
+        """This worker was declared dead: it begins nothing more, and hands in as late answers what its bodies still bring."""
+        if not self.over:
+            log.error("this worker was declared dead; it hands in what it has and stops")
+        self.over = self.stopping = True
+        self.known.clear()
+        self._refuse_asked(None)
+        for running in self.live.values():
+            self.tell(running, "its worker was declared dead")
 
     def _away(self, error: DatabaseError | None) -> None:
         """The database is away: answers are kept and handed in again, resolved by the guards of their rows."""
@@ -193,9 +201,11 @@ class Pump:
             self._next_compare = now + self.settings.beat
         if not (self.backlog or self.asked or tick or self.claimable()):
             return
-        cycle = Cycle(self, self.backlog, self.asked, tick=tick, compare=compare)
+        if self.over:
+            self._refuse_asked(None)
+        cycle = Cycle(self, self.backlog, self.asked, tick=tick and not self.over, compare=compare and not self.over)
         try:
-            with self.runs.change(epoch=self.epoch, name="pump") as tx:
+            with self.runs.change(epoch=None if self.over else self.epoch, name="pump") as tx:
                 cycle.decide(tx)
         except (DatabaseError, EpochOver):
             raise
@@ -215,7 +225,7 @@ class Pump:
         for number, done in enumerate(backlog):
             cycle = Cycle(self, [done], [], tick=False, compare=False, claim=False)
             try:
-                with self.runs.change(epoch=self.epoch, name="pump") as tx:
+                with self.runs.change(epoch=None if self.over else self.epoch, name="pump") as tx:
                     cycle.decide(tx)
             except (DatabaseError, EpochOver):
                 self.backlog.extend(backlog[number:])

@@ -39,6 +39,7 @@ class Worker:
         self._beaten = monotonic()
         self.epoch = ""
         self.beats_itself = True  # False: its parent beats for it, so that a body that holds the interpreter stops no beat
+        self.begun: Callable[[str], None] | None = None  # told of the epoch before anything is executed
         self.pump: Pump | None = None
         self._sweep: Sweep | None = None
         self._helpers: list[threading.Thread] = []
@@ -47,6 +48,8 @@ class Worker:
         """Begins an epoch and starts to work; an error of the database is raised here."""
         context.install()
         self.epoch = self._lives.begin(host=socket.gethostname(), pid=os.getpid(), identity=self._identity, kill_after=self._kill_after)
+        if self.begun is not None:
+            self.begun(self.epoch)
         self._sweep = Sweep(self._runs, self._lives, self._catalog, self._settings, self._points, own=self.epoch)
         self.pump = Pump(
             self._runs, self._artifacts, self._reading, self._catalog, self._settings, self._points, epoch=self.epoch, queues=self._queues,
@@ -95,9 +98,7 @@ class Worker:
 
     def _declared_dead(self) -> None:
         if self.pump is not None:
-            self.pump.over = True
-            for running in list(self.pump.live.values()):
-                self.pump.tell(running, "its worker was declared dead")
+            self.pump.wake()  # its next transaction finds the same, and hands in what it has
 
     def _sweep_loop(self) -> None:
         assert self._sweep is not None

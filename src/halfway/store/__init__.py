@@ -58,7 +58,9 @@ def open_store(url: str, *, create: bool = True, artifacts: str | None = None, p
     dialect = dialect_of(url)
     database = Database(dialect, points or NoPoints())
     try:
-        if create and dialect.create():
+        with database.translated():
+            is_new = create and dialect.create()
+        if is_new:
             migrate_schema(database)
         require_schema(database, schema_status(database))
     except BaseException:
@@ -73,7 +75,8 @@ def migrate(url: str) -> tuple[Migration, ...]:
     dialect = dialect_of(url)
     database = Database(dialect, NoPoints())
     try:
-        dialect.create()
+        with database.translated():
+            dialect.create()
         return migrate_schema(database)
     finally:
         database.close()

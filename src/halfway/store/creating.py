@@ -14,6 +14,7 @@ from halfway.ports import Audit, Change, NewRun, Started
 from halfway.store.database import Session, Work
 from halfway.store.definitions import Definitions, register, routes_of
 from halfway.store.rows import RUN_STATUS
+from halfway.store.texts import require_storable
 from halfway.store.writing import Writing
 
 
@@ -47,6 +48,10 @@ class Creation:
         self._existing: dict[str, str] = {}  # id of the run that was asked for -> of the one that stands
 
     def create(self, runs: Sequence[NewRun]) -> list[Started]:
+        for new in runs:
+            require_storable(
+                input=new.input, key=new.key, resource=new.resource, correlation_id=new.correlation_id, actor=new.actor, again=new.again
+            )
         unknown = [new.spec for new in runs if self._definitions.cached(new.spec.hash) is None]
         if unknown:
             register(self._session, unknown)

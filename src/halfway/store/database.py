@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from halfway.errors import HalfwayError
 from halfway.ports import Points
 from halfway.store.forks import leave_open, watch
 
@@ -86,6 +87,10 @@ class Connection(Session, Protocol):
         """Ends what is open, if anything is; whether the connection can be used again."""
         ...
 
+    def is_stale(self) -> bool:
+        """Whether its other end is known to be gone."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -155,9 +160,14 @@ class Database:
     @contextmanager
     def borrowed(self, given: object) -> Generator[Session]:
         """The caller's transaction on the caller's connection; what we did in it is undone if we fail, the rest stands."""
+        with self.translated(), self.dialect.borrow(given) as session:
+            yield session
+
+    @contextmanager
+    def translated(self) -> Generator[None]:
+        """Errors of the driver that are about the state of the database become ours."""
         try:
-            with self.dialect.borrow(given) as session:
-                yield session
+            yield
         except BaseException as error:
             known = self.dialect.translate(error)
             if known is None:
@@ -173,20 +183,19 @@ class Database:
 
     @contextmanager
     def connection(self, purpose: Purpose) -> Generator[Connection]:
-        """A connection of one's own; whatever is open on it in the end is rolled back. Driver errors become ours."""
+        """A connection of one's own; whatever is open on it in the end is rolled back."""
         process = os.getpid()
-        connection: Connection | None = None
-        try:
+        with self.translated():
             connection = self._take(purpose)
-            yield connection
-        except BaseException as error:
-            known = self.dialect.translate(error)
-            if known is None:
+            sound = True
+            try:
+                yield connection
+            except BaseException as error:
+                sound = not self._is_outage(error)
                 raise
-            raise known from error
-        finally:
-            if connection is not None and os.getpid() == process:
-                self._give_back(purpose, connection, connection.rollback())
+            finally:
+                if os.getpid() == process:
+                    self._give_back(purpose, connection, connection.rollback() and sound)
 
     def close(self) -> None:
         """Closes what is idle now and the rest when it is given back."""
@@ -209,13 +218,23 @@ class Database:
         self._lock = threading.Lock()
 
     def _take(self, purpose: Purpose) -> Connection:
+        connection = None
+        while connection is None:
+            with self._lock:
+                idle = self._idle[purpose]
+                connection = idle.pop() if idle else None
+            if connection is None:
+                connection = self.dialect.connect(purpose)
+            elif connection.is_stale():
+                connection.close()
+                connection = None
         with self._lock:
-            idle = self._idle[purpose]
-            connection = idle.pop() if idle else None
-        if connection is None:
-            connection = self.dialect.connect(purpose)
-        self._busy.add(connection)
+            self._busy.add(connection)
         return connection
+
+    def _is_outage(self, error: BaseException) -> bool:
+        known = self.dialect.translate(error)
+        return isinstance(known, HalfwayError) and known.code == "DATABASE_UNREACHABLE"
 
     def _give_back(self, purpose: Purpose, connection: Connection, usable: bool) -> None:
         with self._lock:

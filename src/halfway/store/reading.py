@@ -26,6 +26,7 @@ from halfway.ports import (
 from halfway.store.database import Database, Session
 from halfway.store.migrate import schema_status
 from halfway.store.rows import RUN_STATUS, to_key, to_record, to_run
+from halfway.store.texts import made_storable, storable
 
 LONGEST_TERM = 1000  # nothing that is searched is longer
 SHORTEST_SUFFIX = 6
@@ -41,7 +42,7 @@ class StoreReading:
         self, *, status: RunStatus | None = None, type: str | None = None, search: str | None = None, limit: int = 50,
         before: str | None = None,
     ) -> Sequence[Row]:  # fmt: skip
-        if any("\0" in term for term in (type, search, before) if term) or len(search or "") > LONGEST_TERM:
+        if not all(map(storable, (type, search, before))) or len(search or "") > LONGEST_TERM:
             return []
         pattern = f"%{_literally(search)}%" if search else None
         with self._database.reading() as session:
@@ -52,8 +53,8 @@ class StoreReading:
         return [Row(to_run(row[:17]), row[17], row[18], _current(records[row[0]]), tuple(records[row[0]])) for row in rows]
 
     def find(self, text: str) -> str:
-        if not text or "\0" in text or len(text) > LONGEST_TERM:
-            raise NotFound("RUN_UNKNOWN", run=text[:40].replace("\0", ""))
+        if not text or not storable(text) or len(text) > LONGEST_TERM:
+            raise NotFound("RUN_UNKNOWN", run=made_storable(text[:40]))
         with self._database.reading() as session:
             found = session.rows("find_by_id", text=text) or session.rows("find_by_key", text=text)
             if not found and len(text) >= SHORTEST_SUFFIX:
@@ -65,8 +66,8 @@ class StoreReading:
         return str(found[0][0])
 
     def detail(self, run_id: str) -> Detail:
-        if "\0" in run_id:
-            raise NotFound("RUN_UNKNOWN", run=run_id.replace("\0", ""))
+        if not storable(run_id):
+            raise NotFound("RUN_UNKNOWN", run=made_storable(run_id))
         with self._database.reading() as session:
             rows = session.rows("read_run", run_id=run_id)
             if not rows:
@@ -84,6 +85,8 @@ class StoreReading:
             )
 
     def journal(self, run_id: str, *, after_seq: int = 0, limit: int = 1000) -> Sequence[JournalRow]:
+        if not storable(run_id):
+            return []
         with self._database.reading() as session:
             rows = session.rows("journal", run_id=run_id, after_seq=after_seq, limit=limit)
         return [
@@ -92,6 +95,8 @@ class StoreReading:
         ]
 
     def audit(self, run_id: str) -> Sequence[AuditRow]:
+        if not storable(run_id):
+            return []
         with self._database.reading() as session:
             rows = session.rows("read_audit", run_id=run_id)
         return [AuditRow(at, run, Audit(*audit), RUN_STATUS[before], RUN_STATUS[after]) for at, run, *audit, before, after in rows]
@@ -109,7 +114,7 @@ class StoreReading:
         return SchemaRow(status.found, status.needed, self._database.dialect.url)
 
     def artifact(self, run_id: str, id: str) -> ArtifactRow | None:
-        if "\0" in id:
+        if not storable(run_id) or not storable(id):
             return None
         with self._database.reading() as session:
             rows = session.rows("artifact", run_id=run_id, id=id)

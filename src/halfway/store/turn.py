@@ -10,6 +10,7 @@ from halfway.ports import Change, Evidence, Left, Loaded, Mark, Ready, Saved
 from halfway.store.database import Session, Work
 from halfway.store.definitions import Definitions
 from halfway.store.rows import to_attempt, to_key, to_record, to_run
+from halfway.store.texts import storable
 from halfway.store.writing import Writing
 
 
@@ -86,10 +87,10 @@ def load(session: Session, ids: Sequence[str]) -> dict[str, Loaded]:
 
 
 def keep(session: Session, rows: Sequence[Evidence | Saved]) -> frozenset[Evidence | Saved]:
-    """Evidence and artifact rows of attempts that still run, and which of them were kept."""
+    """Keeps evidence and artifact rows of attempts that still run, and answers which; one that no database takes harms no other."""
     now = session.now
     evidence = [row for row in rows if isinstance(row, Evidence)]
-    saved = [row for row in rows if isinstance(row, Saved)]
+    saved = [row for row in rows if isinstance(row, Saved) and storable(row.name)]
     facts = [(now, row.data, row.run_id, *_plain(row.key), row.n) for row in evidence]
     files = [(row.id, row.name, row.sha256, row.size, now, row.run_id, *_plain(row.key), row.n) for row in saved]
     counts = session.each(Work("keep_evidence", facts)) + session.each(Work("keep_artifact", files))

@@ -12,6 +12,7 @@ from halfway.domain.run import Ended, Key, Record, RunRow
 from halfway.errors import Conflict
 from halfway.ports import Audit, Change, GuardFailed, Payload
 from halfway.store.database import Session, Work
+from halfway.store.texts import made_storable, require_storable
 
 NOTHING = Payload()
 GUARDED = frozenset({"end_attempt", "settle_attempt", "set_attempt_gone", "set_run", "end_run"})
@@ -114,7 +115,8 @@ class Writing:
         output = payload.output if keep and status is not RecordStatus.PENDING else None
         row = (
             run.id, step, round, item, kind.value, status.value, route, run.priority, ready_at, attempts, failures, lost, effect.value,
-            code, asks, looks, first_at, started_at, ended_at, output, payload.error,
+            code, asks, looks, first_at, started_at, ended_at, output,
+            made_storable(payload.error),
         )  # fmt: skip
         self.records.append(row)
 
@@ -148,6 +150,7 @@ class Writing:
             self.runs.append(row)
 
     def _audit(self, before: RunRow, after: RunRow, audit: Audit) -> None:
+        require_storable(actor=audit.actor, reason=audit.reason, evidence=audit.evidence)
         row = (
             audit.action_id, self.now, audit.actor, audit.action, before.id, audit.step, audit.reason, audit.evidence,
             before.status.value, after.status.value,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -105,6 +106,12 @@ class PostgresConnection:
             return False
         return not self._connection.closed
 
+    def is_stale(self) -> bool:
+        """The server never speaks first but to say that it goes."""
+        poll = select.poll()
+        poll.register(self._connection.fileno(), select.POLLIN | select.POLLHUP)
+        return bool(poll.poll(0))
+
     def close(self) -> None:
         self._connection.close()
 
@@ -127,7 +134,7 @@ class PostgresConnection:
                         cursor.execute(self._texts[name], list(map(array, zip(*rows, strict=True), columns)))
                     else:
                         cursor.executemany(self._texts[name], rows)
-        except errors.IntegrityError as error:
+        except errors.UniqueViolation as error:
             raise GuardFailed(str(error)) from error
         return [cursor.rowcount for cursor in cursors]
 

@@ -21,6 +21,7 @@ from halfway.store.statements import Statement, statements
 PATIENCE = 10.0  # seconds until a locked database counts as busy
 CLOCK = "select coalesce((select cast(value as integer) from halfway_meta where name = 'clock_offset'), 0)"
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
 LOCAL_COMMIT = "The transaction of a step ends with the step: return to commit, raise to roll back."
 T = TypeVar("T")
 
@@ -28,8 +29,10 @@ T = TypeVar("T")
 class SqliteConnection:
     """A connection, and the transaction on it."""
 
-    def __init__(self, raw: sqlite3.Connection, clock: Callable[[int], int]) -> None:
+    def __init__(self, raw: sqlite3.Connection, clock: Callable[[int], int], path: Path) -> None:
         self.raw: Any = raw
+        self.path = path
+        self.file = file_of(path)
         self.now = 0
         self._clock = clock
         self._cursor = raw.cursor()
@@ -68,6 +71,10 @@ class SqliteConnection:
             return False
         return True
 
+    def is_stale(self) -> bool:
+        """Whether the file was taken away or another one put in its place: what is written to the old one would be lost."""
+        return self.file != file_of(self.path)
+
     def close(self) -> None:
         self.raw.close()
 
@@ -84,6 +91,8 @@ class SqliteConnection:
         try:
             return [self._cursor.executemany(self._statements[name].text, rows).rowcount for name, rows in works]
         except sqlite3.IntegrityError as error:
+            if error.sqlite_errorcode not in TAKEN:
+                raise
             raise GuardFailed(str(error)) from error
 
     def each(self, work: Work) -> list[int]:
@@ -101,13 +110,22 @@ class SqliteConnection:
             raise RuntimeError("This transaction was begun before a fork and belongs to the parent process.")
 
 
+def file_of(path: Path) -> tuple[int, int] | None:
+    """Which file lies at a path."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _values(statement: Statement, params: dict[str, object]) -> list[Any]:
     return [json.dumps(params[name]) if name in statement.lists else params[name] for name in statement.params]
 
 
-def patiently(attempt: Callable[[], T], patience: float = PATIENCE) -> T:
+def patiently(attempt: Callable[[], T]) -> T:
     """Tries again while another process writes. SQLite's own waiting starves whoever waits longest, this does not."""
-    give_up = time.monotonic() + patience
+    give_up = time.monotonic() + PATIENCE
     while True:
         try:
             return attempt()
@@ -148,12 +166,12 @@ class Sqlite:
         self._latest = 0
 
     def connect(self, purpose: Purpose) -> SqliteConnection:
-        return SqliteConnection(self.open(local=purpose is Purpose.LOCAL), self.clock)
+        return SqliteConnection(self.open(local=purpose is Purpose.LOCAL), self.clock, self.path)
 
     def create(self) -> bool:
         raw = self.open(create=True)
         try:
-            return not SqliteConnection(raw, self.clock).has_table("halfway_migration")
+            return not SqliteConnection(raw, self.clock, self.path).has_table("halfway_migration")
         finally:
             raw.close()
 
@@ -197,7 +215,7 @@ class Sqlite:
         if not raw.in_transaction:
             problem = "a connection without an open transaction (say 'begin' first)"
             raise InvalidInput("CONNECTION_REFUSED_WITHIN", given=problem, url=self.url)
-        session = SqliteConnection(raw, self.clock)
+        session = SqliteConnection(raw, self.clock, self.path)
         session.read_clock()
         raw.execute("savepoint halfway")
         try:

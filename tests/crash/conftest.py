@@ -1,0 +1,24 @@
+"""The databases of the crash matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.crash.worlds import Worlds, worlds
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Worlds]:
+    """Worlds of each kind of database; the server is started only where it is needed."""
+    kind = request.param
+    server, template = ("", "") if kind == "sqlite" else (request.getfixturevalue(f"postgres_{what}") for what in ("server", "template"))
+    yield from worlds(kind, tmp_path, server, template)
+
+
+@pytest.fixture
+def whole(request: pytest.FixtureRequest) -> bool:
+    """Whether every point is tried on every database, however long it takes."""
+    return bool(request.config.getoption("--full-matrix"))

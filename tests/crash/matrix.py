@@ -1,0 +1,137 @@
+"""The crash matrix: a process is killed at every point that its undisturbed life has, a fresh worker finishes, and the ledger is compared."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from halfway import Run, RunStatus
+from halfway.domain.run import Kind
+from halfway.ports import Detail
+from tests.crash.flows import EXPECTED, FLOWS, bookings
+from tests.crash.processes import Program
+from tests.crash.worlds import World, Worlds
+from tests.engine.harness import Harness, Order
+from tests.faults.checks import all_is_well, attempts_are_recorded, history_agrees
+
+AT_ONCE = 2  # processes
+
+
+class Undisturbed(NamedTuple):
+    """A life in which nothing went wrong."""
+
+    status: str
+    points: list[str]  # `name:n`, in order
+
+
+def live(flow: str, world: World, kill_at: str = "") -> Undisturbed | None:
+    """One life of a process; None if it was killed."""
+    with Program("tests.crash.program", flow, world.url, world.folder / "ledger", HALFWAY_KILL_AT=kill_at) as program:
+        out, _ = program.process.communicate(timeout=100)
+        code = program.process.returncode
+        assert code in (0, -signal.SIGKILL), f"exit code {code} at {kill_at}:\n{program.errors()}"
+    if code:
+        return None
+    told = json.loads(out)
+    seen: Counter[str] = Counter()
+    numbered = []
+    for name in told["points"]:
+        seen[name] += 1
+        numbered.append(f"{name}:{seen[name]}")
+    return Undisturbed(told["status"], numbered)
+
+
+def kill_everywhere(flow: str, worlds: Worlds, begun: World | None = None, only: Callable[[list[str]], Sequence[str]] = list) -> list[str]:
+    """Kills a life at each of its points, and answers these. begun: a world in which an earlier life has died already."""
+    first = worlds.fresh() if begun is None else worlds.copy(begun)
+    undisturbed = live(flow, first)
+    assert undisturbed is not None
+    points = list(only(undisturbed.points))
+    lives = 1 if begun is None else 2
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        tries = [pool.submit(kill_at, point, flow, worlds.fresh() if begun is None else worlds.copy(begun), lives) for point in points]
+    problems = [f"killed at {point}: {error!r}" for point, one in zip(points, tries, strict=True) if (error := one.exception())]
+    assert not problems, "\n".join(problems)
+    assert all(one.result() for one in tries[: len(tries) // 2]), "the first half of a life is the same every time"
+    return points
+
+
+def kill_at(point: str, flow: str, world: World, lives: int) -> bool:
+    """Whether the point was reached; how commits are shared may differ from life to life."""
+    killed = live(flow, world, point) is None
+    finish(flow, world, lives)
+    return killed
+
+
+def finish(flow: str, world: World, lives: int) -> None:
+    """A fresh worker brings the run to its end, and the world is as the contract allows."""
+    wf = FLOWS[flow](world.url, world.ledger)
+    h = Harness(world.url, wf)
+    try:
+        whole_where_it_stands(h)
+        run = h.start(wf, Order())
+        doubted = in_doubt(h.app.store.reading.detail(run.id))
+        run = h.drain(run)
+        CONTRACT[flow](h, world, run, doubted, lives)
+    finally:
+        h.close()
+
+
+def whole_where_it_stands(h: Harness) -> None:
+    """Whatever was killed, what is committed tells one story."""
+    reading = h.app.store.reading
+    for row in reading.runs():
+        detail, journal = reading.detail(row.run.id), reading.journal(row.run.id)
+        history_agrees(detail, journal)
+        attempts_are_recorded(detail, journal)
+
+
+def in_doubt(detail: Detail) -> bool:
+    """Whether an attempt had begun its effect when its worker died."""
+    steps = [one for one in detail.records if one.record.key.kind is Kind.STEP]
+    return any(attempt.mark_at is not None and attempt.ended_at is None for one in steps for attempt in one.attempts)
+
+
+def outputs_are(h: Harness, run: Run[Order], flow: str) -> None:
+    steps = {one.record.key.step: one.output for one in h.app.store.reading.detail(run.id).records if one.record.key.kind is Kind.STEP}
+    assert steps == EXPECTED[flow]
+
+
+def order_contract(h: Harness, world: World, run: Run[Order], doubted: bool, lives: int) -> None:
+    """CREATE once, though its first answer is lost; the transaction once; what may be repeated not more often than lives were lost."""
+    assert run.status is RunStatus.SUCCESS, h.journal(run)
+    outputs_are(h, run, "order")
+    tally = world.ledger.tally()
+    assert tally["CREATE"] == 1
+    assert bookings(world.url) == 1
+    assert 1 <= tally["LOOK_UP"] <= 1 + lives
+    assert 1 <= tally["NOTIFY"] <= 1 + lives
+    assert len({line["key"] for line in world.ledger.lines() if line["event"] == "NOTIFY"}) == 1
+    assert 1 <= tally["SUMMARY"] <= 1 + lives
+    assert "step.person_needed" not in h.journal(run)
+    all_is_well(h, run)
+
+
+def message_contract(h: Harness, world: World, run: Run[Any], doubted: bool, lives: int) -> None:
+    """A kill before the mark asks nobody; one behind it asks a person, who looks at the provider's log, and then it was sent once."""
+    sent = world.ledger.count(event="SEND")
+    if doubted:
+        assert run.status is RunStatus.MANUAL_REQUIRED, h.journal(run)
+        if sent:
+            h.app.actions.mark_success(run.id, "SEND", actor="kim", reason="seen", evidence="log line 7", output='"sent: dear o1"')
+        else:
+            h.app.actions.retry(run.id, "SEND", actor="kim", reason="looked", not_happened=True, evidence="no line in the log")
+        run = h.drain(run)
+    else:
+        assert not {"step.unknown", "step.person_needed"} & set(h.journal(run)), h.journal(run)
+    assert run.status is RunStatus.SUCCESS, h.journal(run)
+    outputs_are(h, run, "message")
+    assert world.ledger.count(event="SEND") == 1
+    all_is_well(h, run, orders=1 if doubted else 0)
+
+
+CONTRACT: dict[str, Callable[[Harness, World, Run[Any], bool, int], None]] = {"order": order_contract, "message": message_contract}

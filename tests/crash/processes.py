@@ -1,0 +1,93 @@
+"""Programs in processes of their own, which a test may kill, freeze and stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 60.0  # a generous limit, so that a broken test ends
+
+
+class Program:
+    """`python -m MODULE ARGUMENTS…`; leaving the block kills it."""
+
+    def __init__(self, module: str, *arguments: object, **environment: str) -> None:
+        self._errors = tempfile.TemporaryFile()
+        command = [sys.executable, "-m", module, *map(str, arguments)]
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HALFWAY_")}
+        self.process: subprocess.Popen[str] = subprocess.Popen(
+            command, cwd=ROOT, env=inherited | environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, text=True
+        )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    def told(self) -> str:
+        """The next line it prints; fails if it ends without one."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, f"it ended without a word ({self.wait()}):\n{self.errors()}"
+        return line.rstrip("\n")
+
+    def wait(self, patience: float = PATIENCE) -> int:
+        """Its exit code; negative for a signal."""
+        return self.process.wait(patience)
+
+    def finish(self, patience: float = PATIENCE) -> str:
+        """What it prints until it ends well."""
+        out, _ = self.process.communicate(timeout=patience)
+        assert self.process.returncode == 0, f"exit code {self.process.returncode}:\n{self.errors()}"
+        return out
+
+    def errors(self) -> str:
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace")
+
+    def kill(self) -> None:
+        self._send(signal.SIGKILL)
+        self.wait()
+
+    def freeze(self) -> None:
+        """Returns when it stands still."""
+        self._send(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
+
+    def thaw(self) -> None:
+        self._send(signal.SIGCONT)
+
+    def terminate(self) -> None:
+        self._send(signal.SIGTERM)
+
+    def _send(self, number: int) -> None:
+        if self.running:
+            self.process.send_signal(number)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
+        self.kill()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self._errors.close()
+
+
+class Worker(Program):
+    """A worker process for the workflows that `module:function` answers; see `tests.crash.worker`. It works when this returns."""
+
+    def __init__(self, flows: str, url: str, ledger: object, *, kill_at: str = "", **settings: Any) -> None:
+        options = [f"--{name}" if value is True else f"--{name}={value}" for name, value in settings.items()]
+        super().__init__("tests.crash.worker", flows, url, ledger, *options, HALFWAY_KILL_AT=kill_at)
+        self.epoch = self.told()

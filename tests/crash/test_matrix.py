@@ -1,0 +1,42 @@
+"""SIGKILL before and after every commit of a run, and on both sides of every call to the outside (B01, B02 e, B18 c).
+
+SQLite is killed at every point each time. PostgreSQL is killed at a spread of them, and at all with --full-matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from tests.crash.matrix import kill_everywhere, live
+from tests.crash.worlds import SqliteWorlds, Worlds
+
+COMMITS = {f"{name}.{side}_commit" for name in ("start", "begin", "pump", "transaction", "end") for side in ("before", "after")}
+RECOVERY = {f"{name}.{side}_commit" for name in ("declare_dead", "sweep") for side in ("before", "after")}
+
+
+def spread(worlds: Worlds, whole: bool, every: int) -> Callable[[list[str]], Sequence[str]]:
+    return list if whole or isinstance(worlds, SqliteWorlds) else lambda points: points[1::every]
+
+
+def names(points: list[str]) -> set[str]:
+    return {point.partition(":")[0] for point in points}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("flow", "every"), [("order", 4), ("message", 4)])
+def test_a_run_that_is_killed_anywhere_ends_as_if_nothing_had_happened(places: Worlds, whole: bool, flow: str, every: int) -> None:
+    points = kill_everywhere(flow, places, only=spread(places, whole, every))
+    if isinstance(places, SqliteWorlds):
+        assert COMMITS - {"transaction.before_commit", "transaction.after_commit"} <= names(points)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("died_at", ["world.after_create:1", "transaction.before_commit:1"])
+def test_a_recovery_that_is_killed_anywhere_is_itself_recovered(places: Worlds, whole: bool, died_at: str) -> None:
+    begun = places.fresh()
+    assert live("order", begun, died_at) is None
+    points = kill_everywhere("order", places, begun, only=spread(places, whole, 6))
+    if isinstance(places, SqliteWorlds):
+        assert RECOVERY <= names(points)

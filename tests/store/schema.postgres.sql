@@ -1,0 +1,180 @@
+halfway_artifact.id text not null
+halfway_artifact.run_id text not null
+halfway_artifact.step text not null
+halfway_artifact.round bigint not null
+halfway_artifact.item text not null
+halfway_artifact.kind text not null
+halfway_artifact.n bigint not null
+halfway_artifact.name text not null
+halfway_artifact.sha256 text not null
+halfway_artifact.size bigint not null
+halfway_artifact.created_at bigint not null
+halfway_attempt.run_id text not null
+halfway_attempt.step text not null
+halfway_attempt.round bigint not null
+halfway_attempt.item text not null
+halfway_attempt.kind text not null
+halfway_attempt.n bigint not null
+halfway_attempt.epoch text not null
+halfway_attempt.started_at bigint not null
+halfway_attempt.mark_at bigint
+halfway_attempt.ended_at bigint
+halfway_attempt.ended text
+halfway_attempt.code text not null
+halfway_attempt.settled text
+halfway_attempt.gone_at bigint
+halfway_audit.action_id text not null
+halfway_audit.at bigint not null
+halfway_audit.actor text not null
+halfway_audit.action text not null
+halfway_audit.run_id text not null
+halfway_audit.step text
+halfway_audit.reason text not null
+halfway_audit.evidence text
+halfway_audit.before_state text not null
+halfway_audit.after_state text not null
+halfway_beat.epoch text not null
+halfway_beat.counter bigint not null
+halfway_beat.at bigint not null
+halfway_definition.hash text not null
+halfway_definition.type text not null
+halfway_definition.version bigint not null
+halfway_definition.spec text not null
+halfway_definition.registered_at bigint not null
+halfway_evidence.run_id text not null
+halfway_evidence.step text not null
+halfway_evidence.round bigint not null
+halfway_evidence.item text not null
+halfway_evidence.kind text not null
+halfway_evidence.n bigint not null
+halfway_evidence.at bigint not null
+halfway_evidence.data text not null
+halfway_journal.run_id text not null
+halfway_journal.seq bigint not null
+halfway_journal.at bigint not null
+halfway_journal.name text not null
+halfway_journal.step text
+halfway_journal.round bigint
+halfway_journal.item text
+halfway_journal.kind text
+halfway_journal.n bigint
+halfway_journal.data text
+halfway_key.type text not null
+halfway_key.key text not null
+halfway_key.n bigint not null
+halfway_key.run_id text not null
+halfway_lease.key text not null
+halfway_lease.slot bigint not null
+halfway_lease.holder text not null
+halfway_meta.name text not null
+halfway_meta.value text not null
+halfway_migration.number bigint not null
+halfway_migration.name text not null
+halfway_migration.checksum text not null
+halfway_migration.applied_at bigint not null
+halfway_record.run_id text not null
+halfway_record.step text not null
+halfway_record.round bigint not null
+halfway_record.item text not null
+halfway_record.kind text not null
+halfway_record.status text not null
+halfway_record.route text not null
+halfway_record.priority bigint not null
+halfway_record.ready_at bigint
+halfway_record.attempts bigint not null
+halfway_record.failures bigint not null
+halfway_record.lost bigint not null
+halfway_record.effect text not null
+halfway_record.code text not null
+halfway_record.asks text not null
+halfway_record.looks bigint not null
+halfway_record.first_at bigint
+halfway_record.started_at bigint
+halfway_record.ended_at bigint
+halfway_record.output text
+halfway_record.error text
+halfway_run.id text not null
+halfway_run.type text not null
+halfway_run.version bigint not null
+halfway_run.hash text not null
+halfway_run.status text not null
+halfway_run.intent text
+halfway_run.revision bigint not null
+halfway_run.seq bigint not null
+halfway_run.priority bigint not null
+halfway_run.correlation_id text not null
+halfway_run.resource text
+halfway_run.blocked bigint not null
+halfway_run.input text not null
+halfway_run.run_key text
+halfway_run.actor text not null
+halfway_run.created_at bigint not null
+halfway_run.started_at bigint
+halfway_run.updated_at bigint not null
+halfway_run.ended_at bigint
+halfway_run.deadline_at bigint
+halfway_run.timeout_at bigint
+halfway_worker.epoch text not null
+halfway_worker.state text not null
+halfway_worker.host text not null
+halfway_worker.pid bigint not null
+halfway_worker.identity text not null
+halfway_worker.kill_after bigint
+halfway_worker.started_at bigint not null
+halfway_worker.ended_at bigint
+
+halfway_artifact halfway_artifact_pkey PRIMARY KEY (id)
+halfway_attempt halfway_attempt_ended_check CHECK (((ended = 'SUCCESS'::text) OR (ended = 'NOTHING'::text) OR (ended = 'FAILED'::text) OR (ended = 'LOST'::text) OR (ended = 'HANDED_BACK'::text)))
+halfway_attempt halfway_attempt_pkey PRIMARY KEY (run_id, step, round, item, kind, n)
+halfway_audit halfway_audit_pkey PRIMARY KEY (action_id)
+halfway_beat halfway_beat_pkey PRIMARY KEY (epoch)
+halfway_definition halfway_definition_pkey PRIMARY KEY (hash)
+halfway_journal halfway_journal_pkey PRIMARY KEY (run_id, seq)
+halfway_key halfway_key_pkey PRIMARY KEY (type, key, n)
+halfway_lease halfway_lease_pkey PRIMARY KEY (key, slot)
+halfway_meta halfway_meta_pkey PRIMARY KEY (name)
+halfway_migration halfway_migration_pkey PRIMARY KEY (number)
+halfway_record halfway_record_effect_check CHECK (((effect = 'none'::text) OR (effect = 'happened'::text) OR (effect = 'not'::text) OR (effect = 'unknown'::text)))
+halfway_record halfway_record_kind_check CHECK (((kind = 'STEP'::text) OR (kind = 'PROBE'::text) OR (kind = 'CHECK'::text) OR (kind = 'COMPENSATION'::text)))
+halfway_record halfway_record_pkey PRIMARY KEY (run_id, step, round, item, kind)
+halfway_record halfway_record_status_check CHECK (((status = 'PENDING'::text) OR (status = 'RUNNING'::text) OR (status = 'SUCCESS'::text) OR (status = 'FAILED'::text) OR (status = 'UNKNOWN'::text) OR (status = 'WAITING'::text) OR (status = 'SKIPPED'::text)))
+halfway_run halfway_run_blocked_check CHECK (((blocked = 0) OR (blocked = 1)))
+halfway_run halfway_run_intent_check CHECK (((intent = 'CANCEL'::text) OR (intent = 'EXPIRE'::text) OR (intent = 'TIMEOUT'::text)))
+halfway_run halfway_run_pkey PRIMARY KEY (id)
+halfway_run halfway_run_status_check CHECK (((status = 'PENDING'::text) OR (status = 'RUNNING'::text) OR (status = 'WAITING'::text) OR (status = 'SUCCESS'::text) OR (status = 'PARTIAL_SUCCESS'::text) OR (status = 'FAILED'::text) OR (status = 'COMPENSATING'::text) OR (status = 'COMPENSATED'::text) OR (status = 'MANUAL_REQUIRED'::text) OR (status = 'CANCEL_REQUESTED'::text) OR (status = 'CANCELLED'::text) OR (status = 'EXPIRED'::text)))
+halfway_worker halfway_worker_pkey PRIMARY KEY (epoch)
+halfway_worker halfway_worker_state_check CHECK (((state = 'ALIVE'::text) OR (state = 'DEAD'::text) OR (state = 'ENDED'::text)))
+
+CREATE INDEX halfway_artifact_by_content ON public.halfway_artifact USING btree (sha256)
+CREATE INDEX halfway_artifact_by_run ON public.halfway_artifact USING btree (run_id)
+CREATE UNIQUE INDEX halfway_artifact_pkey ON public.halfway_artifact USING btree (id)
+CREATE INDEX halfway_attempt_lost ON public.halfway_attempt USING btree (epoch) WHERE ((ended = 'LOST'::text) AND (settled IS NULL) AND (gone_at IS NULL))
+CREATE UNIQUE INDEX halfway_attempt_pkey ON public.halfway_attempt USING btree (run_id, step, round, item, kind, n)
+CREATE INDEX halfway_attempt_running ON public.halfway_attempt USING btree (epoch) WHERE (ended_at IS NULL)
+CREATE INDEX halfway_audit_by_run ON public.halfway_audit USING btree (run_id, at)
+CREATE UNIQUE INDEX halfway_audit_pkey ON public.halfway_audit USING btree (action_id)
+CREATE UNIQUE INDEX halfway_beat_pkey ON public.halfway_beat USING btree (epoch)
+CREATE INDEX halfway_definition_by_type ON public.halfway_definition USING btree (type, version)
+CREATE UNIQUE INDEX halfway_definition_pkey ON public.halfway_definition USING btree (hash)
+CREATE INDEX halfway_evidence_by_run ON public.halfway_evidence USING btree (run_id)
+CREATE UNIQUE INDEX halfway_journal_pkey ON public.halfway_journal USING btree (run_id, seq)
+CREATE INDEX halfway_key_by_key ON public.halfway_key USING btree (key)
+CREATE UNIQUE INDEX halfway_key_pkey ON public.halfway_key USING btree (type, key, n)
+CREATE INDEX halfway_lease_by_holder ON public.halfway_lease USING btree (holder)
+CREATE UNIQUE INDEX halfway_lease_pkey ON public.halfway_lease USING btree (key, slot)
+CREATE UNIQUE INDEX halfway_meta_pkey ON public.halfway_meta USING btree (name)
+CREATE UNIQUE INDEX halfway_migration_pkey ON public.halfway_migration USING btree (number)
+CREATE INDEX halfway_record_asks ON public.halfway_record USING btree (asks, run_id) WHERE (asks <> ''::text)
+CREATE INDEX halfway_record_doubt ON public.halfway_record USING btree (ready_at) WHERE ((status = 'UNKNOWN'::text) AND (ready_at IS NOT NULL))
+CREATE UNIQUE INDEX halfway_record_pkey ON public.halfway_record USING btree (run_id, step, round, item, kind)
+CREATE INDEX halfway_record_ready ON public.halfway_record USING btree (route, priority DESC, ready_at) WHERE ((status = 'PENDING'::text) AND (ready_at IS NOT NULL))
+CREATE INDEX halfway_run_blocked ON public.halfway_run USING btree (resource, id) WHERE ((blocked = 1) AND (ended_at IS NULL))
+CREATE INDEX halfway_run_by_correlation ON public.halfway_run USING btree (correlation_id) WHERE (correlation_id <> ''::text)
+CREATE INDEX halfway_run_by_creation ON public.halfway_run USING btree (created_at, id)
+CREATE INDEX halfway_run_by_key ON public.halfway_run USING btree (run_key) WHERE (run_key IS NOT NULL)
+CREATE INDEX halfway_run_deadline ON public.halfway_run USING btree (deadline_at) WHERE ((ended_at IS NULL) AND (intent IS NULL) AND (deadline_at IS NOT NULL))
+CREATE INDEX halfway_run_open ON public.halfway_run USING btree (id) WHERE (ended_at IS NULL)
+CREATE UNIQUE INDEX halfway_run_pkey ON public.halfway_run USING btree (id)
+CREATE INDEX halfway_run_timeout ON public.halfway_run USING btree (timeout_at) WHERE ((ended_at IS NULL) AND (intent IS NULL) AND (timeout_at IS NOT NULL))
+CREATE INDEX halfway_worker_alive ON public.halfway_worker USING btree (epoch) WHERE (state = 'ALIVE'::text)
+CREATE UNIQUE INDEX halfway_worker_pkey ON public.halfway_worker USING btree (epoch)
