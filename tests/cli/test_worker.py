@@ -126,6 +126,12 @@ def test_a_mistake_in_the_configuration_is_told_once_and_ends_the_worker(small: 
     assert chatter.splitlines()[-1] == ("halfway: The configuration --queue nowhere cannot be used: no step uses it. Queues: default.")
 
 
+def test_a_database_that_is_away_at_the_start_is_told_and_ends_the_worker(small: Project) -> None:
+    code, chatter = ended(small.process("worker", "--url", "postgresql://nobody@127.0.0.1:1/none"))
+    assert code == 6
+    assert "cannot be reached" in chatter.splitlines()[-1]
+
+
 def test_a_child_that_dies_again_and_again_is_given_up(small: Project) -> None:
     (small.folder / f"{small.module}.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     code, chatter = ended(small.process("worker"))

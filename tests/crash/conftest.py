@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.matrix import Nursery
 from tests.crash.worlds import Worlds, worlds
 
 
@@ -22,3 +23,10 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Worlds]:
 def whole(request: pytest.FixtureRequest) -> bool:
     """Whether every point is tried on every database, however long it takes."""
     return bool(request.config.getoption("--full-matrix"))
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    made = Nursery()
+    yield made
+    made.close()

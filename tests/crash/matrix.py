@@ -7,6 +7,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from halfway import Run, RunStatus
@@ -28,41 +29,61 @@ class Undisturbed(NamedTuple):
     points: list[str]  # `name:n`, in order
 
 
-def live(flow: str, world: World, kill_at: str = "") -> Undisturbed | None:
-    """One life of a process; None if it was killed."""
-    with Program("tests.crash.program", flow, world.url, world.folder / "ledger", HALFWAY_KILL_AT=kill_at) as program:
-        out, _ = program.process.communicate(timeout=100)
-        code = program.process.returncode
-        assert code in (0, -signal.SIGKILL), f"exit code {code} at {kill_at}:\n{program.errors()}"
-    if code:
-        return None
-    told = json.loads(out)
+class Nursery:
+    """A few processes in which lives are begun; the one that has nothing to do takes the next."""
+
+    def __init__(self) -> None:
+        self._free: SimpleQueue[Program] = SimpleQueue()
+        self._programs = [Program("tests.crash.program") for _ in range(AT_ONCE)]
+        for program in self._programs:
+            self._free.put(program)
+
+    def live(self, flow: str, world: World, kill_at: str = "") -> Undisturbed | None:
+        """One life of a process; None if it was killed."""
+        program = self._free.get()
+        try:
+            program.tell(json.dumps([flow, world.url, str(world.folder / "ledger"), kill_at]))
+            code, told = json.loads(program.told())
+            assert code in (0, -signal.SIGKILL), f"exit code {code} at {kill_at}:\n{program.errors()}"
+        finally:
+            self._free.put(program)
+        return None if code else undisturbed(json.loads(told))
+
+    def close(self) -> None:
+        for program in self._programs:
+            program.close()
+
+
+def undisturbed(told: dict[str, Any]) -> Undisturbed:
     seen: Counter[str] = Counter()
-    numbered = []
+    points = []
     for name in told["points"]:
         seen[name] += 1
-        numbered.append(f"{name}:{seen[name]}")
-    return Undisturbed(told["status"], numbered)
+        points.append(f"{name}:{seen[name]}")
+    return Undisturbed(told["status"], points)
 
 
-def kill_everywhere(flow: str, worlds: Worlds, begun: World | None = None, only: Callable[[list[str]], Sequence[str]] = list) -> list[str]:
+def kill_everywhere(
+    nursery: Nursery, flow: str, worlds: Worlds, begun: World | None = None, only: Callable[[list[str]], Sequence[str]] = list
+) -> list[str]:
     """Kills a life at each of its points, and answers these. begun: a world in which an earlier life has died already."""
     first = worlds.fresh() if begun is None else worlds.copy(begun)
-    undisturbed = live(flow, first)
-    assert undisturbed is not None
-    points = list(only(undisturbed.points))
+    whole = nursery.live(flow, first)
+    assert whole is not None
+    points = list(only(whole.points))
     lives = 1 if begun is None else 2
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        tries = [pool.submit(kill_at, point, flow, worlds.fresh() if begun is None else worlds.copy(begun), lives) for point in points]
+        places = [worlds.fresh() if begun is None else worlds.copy(begun) for _ in points]
+        tries = [pool.submit(kill_at, nursery, point, flow, place, lives) for point, place in zip(points, places, strict=True)]
     problems = [f"killed at {point}: {error!r}" for point, one in zip(points, tries, strict=True) if (error := one.exception())]
     assert not problems, "\n".join(problems)
     assert all(one.result() for one in tries[: len(tries) // 2]), "the first half of a life is the same every time"
     return points
 
 
-def kill_at(point: str, flow: str, world: World, lives: int) -> bool:
+def kill_at(nursery: Nursery, point: str, flow: str, world: World, lives: int) -> bool:
     """Whether the point was reached; how commits are shared may differ from life to life."""
-    killed = live(flow, world, point) is None
+    killed = nursery.live(flow, world, point) is None
     finish(flow, world, lives)
     return killed
 

@@ -23,7 +23,7 @@ class Program:
         command = [sys.executable, "-m", module, *map(str, arguments)]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HALFWAY_")}
         self.process: subprocess.Popen[str] = subprocess.Popen(
-            command, cwd=ROOT, env=inherited | environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, text=True
+            command, cwd=ROOT, env=inherited | environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True
         )
 
     @property
@@ -33,6 +33,11 @@ class Program:
     @property
     def running(self) -> bool:
         return self.process.poll() is None
+
+    def tell(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
 
     def told(self) -> str:
         """The next line it prints; fails if it ends without one."""
@@ -78,10 +83,13 @@ class Program:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
+        self.close()
+
+    def close(self) -> None:
         self.kill()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
-        self._errors.close()
+        for pipe in (self.process.stdin, self.process.stdout, self._errors):
+            if pipe is not None:
+                pipe.close()
 
 
 class Worker(Program):

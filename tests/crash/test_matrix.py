@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.crash.matrix import kill_everywhere, live
+from tests.crash.matrix import Nursery, kill_everywhere
 from tests.crash.worlds import SqliteWorlds, Worlds
 
 COMMITS = {f"{name}.{side}_commit" for name in ("start", "begin", "pump", "transaction", "end") for side in ("before", "after")}
@@ -26,17 +26,17 @@ def names(points: list[str]) -> set[str]:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("flow", "every"), [("order", 4), ("message", 4)])
-def test_a_run_that_is_killed_anywhere_ends_as_if_nothing_had_happened(places: Worlds, whole: bool, flow: str, every: int) -> None:
-    points = kill_everywhere(flow, places, only=spread(places, whole, every))
+def test_a_run_that_is_killed_anywhere_ends_as_if_nothing_had_happened(nursery: Nursery, places: Worlds, whole: bool, flow: str, every: int) -> None:
+    points = kill_everywhere(nursery, flow, places, only=spread(places, whole, every))
     if isinstance(places, SqliteWorlds):
         assert COMMITS - {"transaction.before_commit", "transaction.after_commit"} <= names(points)
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("died_at", ["world.after_create:1", "transaction.before_commit:1"])
-def test_a_recovery_that_is_killed_anywhere_is_itself_recovered(places: Worlds, whole: bool, died_at: str) -> None:
+def test_a_recovery_that_is_killed_anywhere_is_itself_recovered(nursery: Nursery, places: Worlds, whole: bool, died_at: str) -> None:
     begun = places.fresh()
-    assert live("order", begun, died_at) is None
-    points = kill_everywhere("order", places, begun, only=spread(places, whole, 6))
+    assert nursery.live("order", begun, died_at) is None
+    points = kill_everywhere(nursery, "order", places, begun, only=spread(places, whole, 6))
     if isinstance(places, SqliteWorlds):
         assert RECOVERY <= names(points)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,12 +12,12 @@ from tests.engine.harness import Harness
 
 
 @pytest.fixture
-def harness(url: str) -> Iterator[Callable[..., Harness]]:
+def harness(url: str, tmp_path: Path) -> Iterator[Callable[..., Harness]]:
     """Makes harnesses on one fresh database, and closes them."""
     made: list[Harness] = []
 
     def make(*workflows: Any, **options: Any) -> Harness:
-        made.append(Harness(url, *workflows, **options))
+        made.append(Harness(url, *workflows, artifacts=str(tmp_path / "artifacts"), **options))
         return made[-1]
 
     yield make

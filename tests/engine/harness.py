@@ -45,9 +45,9 @@ def until(condition: Callable[[], object], what: str = "", patience: float = PAT
 class Harness:
     """One application on one database."""
 
-    def __init__(self, url: str, *workflows: Workflow[Any], settings: Settings = FAST, points: Points | None = None) -> None:
+    def __init__(self, url: str, *workflows: Workflow[Any], settings: Settings = FAST, points: Points | None = None, artifacts: str | None = None) -> None:
         self.url = url
-        self.app = Halfway(url, workflows=workflows, settings=settings, points=points)
+        self.app = Halfway(url, workflows=workflows, settings=settings, points=points, artifacts=artifacts)
         self.workers: list[Worker] = []
 
     def close(self) -> None:

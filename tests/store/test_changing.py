@@ -23,6 +23,7 @@ from tests.store.world import (
     claim,
     ids,
     new_run,
+    order,
     read,
     spec_of,
     start,

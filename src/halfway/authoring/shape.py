@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -129,8 +131,17 @@ def _evaluated(function: Callable[..., object], annotation: object, names: Mappi
     if not isinstance(annotation, str):
         return annotation
     plain: Any = inspect.unwrap(getattr(function, "func", function))
-    known: dict[str, Any] = {**names, **inspect.getclosurevars(plain).nonlocals} if inspect.isfunction(plain) else dict(names)
+    known: dict[str, Any] = {**names, **(_enclosed(plain) if inspect.isfunction(plain) else {})}
     try:
         return eval(annotation, getattr(plain, "__globals__", {}), known)
     except Exception as error:
         raise Misshapen(f"the annotation {annotation!r} cannot be resolved: {error}.", "Import or define that name.") from error
+
+
+def _enclosed(function: FunctionType) -> dict[str, Any]:
+    """What a function sees of the functions around it; a variable that has no value yet is no annotation."""
+    found: dict[str, Any] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):
+            found[name] = cell.cell_contents
+    return found

@@ -56,7 +56,7 @@ def start(*, kind: str, text: str, version: int | None, wait: bool, deadline: st
     try:
         _started(run, as_json and not wait, as_json)
         if wait:
-            shown = _wait(Control(halfway.store.runs, halfway.store.reading, {}, lambda routes: None), run.id)
+            shown = _wait(halfway.control, run.id)
             _ended(shown, run, as_json)
             sys.exit(EXITS[shown.status])
     finally:
