@@ -1,5 +1,7 @@
 """halfway: durable steps with a recovery contract."""
 
+from __future__ import annotations
+
 from halfway.app import Halfway
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.policy import Errors, Queue, Retry

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # the rooms below are opened at their first use, so that impo
     from halfway.engine.worker import Worker
     from halfway.store import Store
 
-I = TypeVar("I")  # noqa: E741
+I = TypeVar("I")
 T = TypeVar("T")
 
 STILL = frozenset({RunStatus.MANUAL_REQUIRED, RunStatus.WAITING}) | FINAL  # nothing more happens by itself
@@ -248,7 +248,7 @@ def _fresh(workflow: Workflow[I], new: NewRun) -> Run[I]:
 
 def _microseconds(moment: datetime) -> int:
     if moment.tzinfo is None:
-        raise DefinitionError("DEFINITION", workflow="start", problem=f"the deadline {moment} has no time zone.", remedy="Give one with tzinfo.")
+        raise DefinitionError(
+            "DEFINITION", workflow="start", problem=f"the deadline {moment} has no time zone.", remedy="Give one with tzinfo."
+        )
     return int(moment.astimezone(UTC).timestamp() * 1_000_000)
-
-

@@ -38,7 +38,8 @@ MESSAGES: dict[str, str] = {
     "CONFIG_INVALID": "The configuration {source} cannot be used: {problem} {remedy}",
     "URL_INVALID": "The database URL {url} cannot be used: {problem} Use sqlite:///path/to/file.db or postgresql://user@host/name.",
     "EXTRA_MISSING": "{feature} needs the extra '{extra}'. Install it with: pip install 'halfway[{extra}]'",
-    "CONNECTION_REFUSED_WITHIN": "within= got {given}, which is not a connection of the database {url}. Pass a connection of the same database.",
+    "CONNECTION_REFUSED_WITHIN": "within= got {given}, which is not a connection of the database {url}. Pass a "
+    "connection of the same database.",
     # not found
     "RUN_UNKNOWN": "There is no run {run}. List the runs with: halfway runs",
     "RUN_AMBIGUOUS": "The id {run} fits {count} runs. Give more characters of the id.",
@@ -54,20 +55,24 @@ MESSAGES: dict[str, str] = {
     "Look at it with: halfway show {run}",
     "ACTION_REFUSED": "{action} does not apply to run {run}: {problem} {remedy}",
     "ACTION_REPEATED": "Action {action_id} was already carried out on run {run}. Nothing was changed.",
-    "REVISION_STALE": "Run {run} has changed since it was looked at (revision {expected}, now {actual}). Look again, then repeat the action.",
+    "REVISION_STALE": "Run {run} has changed since it was looked at (revision {expected}, now {actual}). Look again, "
+    "then repeat the action.",
     "ARTIFACT_DAMAGED": "Artifact {artifact} ({name}) does not match its recorded hash. Its content was changed or damaged on disk; "
     "restore the file or run the step that made it again.",
     # database
     "DATABASE_MISSING": "There is no database at {url}. Check the path, or create it with: halfway db migrate --url {url}",
     "DATABASE_UNREACHABLE": "The database {url} cannot be reached: {problem} Nothing was changed; try again when it is back.",
-    "DATABASE_BUSY": "The database {url} stayed locked for {seconds} s. Nothing was changed; try again, and look for a program that holds a long transaction.",
+    "DATABASE_BUSY": "The database {url} stayed locked for {seconds} s. Nothing was changed; try again, and look for a "
+    "program that holds a long transaction.",
     "DATABASE_FULL": "The database {url} cannot be written: {problem} Nothing was changed; free some space, then try again.",
     "SCHEMA_OUTDATED": "The database {url} has schema {found}, this version needs {needed}. Run: halfway db migrate --url {url}",
     "SCHEMA_NEWER": "The database {url} has schema {found}, this version knows {needed}. Install the newer version of halfway.",
-    "SCHEMA_CHANGED": "Migration {name} of the database {url} does not match this version's file. Do not edit released migrations; restore the original.",
+    "SCHEMA_CHANGED": "Migration {name} of the database {url} does not match this version's file. Do not edit released "
+    "migrations; restore the original.",
     # permission, execution
     "NOT_ALLOWED": "{actor} may not {action} run {run}. {remedy}",
-    "ATTEMPT_ENDED": "Attempt {attempt} of step {step} in run {run} has ended ({reason}); what it does now is no longer recorded. Stop the work.",
+    "ATTEMPT_ENDED": "Attempt {attempt} of step {step} in run {run} has ended ({reason}); what it does now is no longer "
+    "recorded. Stop the work.",
     "MARK_REFUSED": "The effect of step {step} in run {run} was not begun: {reason} Nothing has happened outside.",
     "MARK_MISUSED": "Step {step} in run {run} {problem} Enclose its one outside call in 'with mark:' exactly once.",
     "WORKER_OVER": "This worker was declared dead and has stopped: {reason} Start it again.",

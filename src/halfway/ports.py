@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from halfway.domain.draft import Audit as Audit
-from halfway.domain.draft import Change as Change
-from halfway.domain.draft import Payload as Payload
+from halfway.domain.draft import Audit, Change
 from halfway.domain.lifecycle import RunStatus
 from halfway.domain.run import Attempt, Ended, Key, Record, RunRow, Snapshot
 from halfway.domain.spec import WorkflowSpec

@@ -164,5 +164,8 @@ def _project(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, grace: 
     for process in project.processes:
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
     sys.modules.pop(module, None)

@@ -74,6 +74,14 @@ def test_an_unexpected_error_is_one_line_and_a_file(tmp_path: Path, monkeypatch:
     assert file.stat().st_mode & 0o077 == 0
 
 
+def test_a_reader_that_has_gone_is_no_failure(small: Project) -> None:
+    small.start("here")
+    process = small.process("show", "here")
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(timeout=30) == 0
+
+
 # ── configuration ──
 
 PROJECTS = {

@@ -143,9 +143,9 @@ def message_contract(h: Harness, world: World, run: Run[Any], doubted: bool, liv
     if doubted:
         assert run.status is RunStatus.MANUAL_REQUIRED, h.journal(run)
         if sent:
-            h.app.actions.mark_success(run.id, "SEND", actor="kim", reason="seen", evidence="log line 7", output='"sent: dear o1"')
+            h.app.control.mark_success(run.id, "SEND", actor="kim", reason="seen", evidence="log line 7", output='"sent: dear o1"')
         else:
-            h.app.actions.retry(run.id, "SEND", actor="kim", reason="looked", not_happened=True, evidence="no line in the log")
+            h.app.control.retry(run.id, "SEND", actor="kim", reason="looked", not_happened=True, evidence="no line in the log")
         run = h.drain(run)
     else:
         assert not {"step.unknown", "step.person_needed"} & set(h.journal(run)), h.journal(run)

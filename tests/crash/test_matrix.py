@@ -26,7 +26,9 @@ def names(points: list[str]) -> set[str]:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("flow", "every"), [("order", 4), ("message", 4)])
-def test_a_run_that_is_killed_anywhere_ends_as_if_nothing_had_happened(nursery: Nursery, places: Worlds, whole: bool, flow: str, every: int) -> None:
+def test_a_run_that_is_killed_anywhere_ends_as_if_nothing_had_happened(
+    nursery: Nursery, places: Worlds, whole: bool, flow: str, every: int
+) -> None:
     points = kill_everywhere(nursery, flow, places, only=spread(places, whole, every))
     if isinstance(places, SqliteWorlds):
         assert COMMITS - {"transaction.before_commit", "transaction.after_commit"} <= names(points)
@@ -39,4 +41,4 @@ def test_a_recovery_that_is_killed_anywhere_is_itself_recovered(nursery: Nursery
     assert nursery.live("order", begun, died_at) is None
     points = kill_everywhere(nursery, "order", places, begun, only=spread(places, whole, 6))
     if isinstance(places, SqliteWorlds):
-        assert RECOVERY <= names(points)
+        assert names(points) >= RECOVERY

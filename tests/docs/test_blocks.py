@@ -1,7 +1,6 @@
 """Every block of Python in the documentation runs, and prints what the page says it prints."""
 
 from __future__ import annotations
-
 import __future__
 
 from pathlib import Path

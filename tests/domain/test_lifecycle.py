@@ -46,7 +46,11 @@ def test_a_final_run_is_left_only_by_an_operator() -> None:
 
 
 def test_unknown_never_becomes_failed_without_proof() -> None:
-    ways = {trigger for (state, trigger), target in RECORD_TRANSITIONS.items() if state is RecordStatus.UNKNOWN and target is RecordStatus.FAILED}
+    ways = {
+        trigger
+        for (state, trigger), target in RECORD_TRANSITIONS.items()
+        if state is RecordStatus.UNKNOWN and target is RecordStatus.FAILED
+    }
     assert ways == {Trigger.NOT_HAPPENED, Trigger.FAILED}
 
 

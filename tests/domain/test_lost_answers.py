@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from halfway.domain.facts import CancelAsked, Claimed, Finished, Gone, Late, LookAgain, MarkedSuccess, ResumeAsked, RetryAsked, SettleAttempt
+from halfway.domain.facts import (
+    CancelAsked,
+    Claimed,
+    Finished,
+    Gone,
+    Late,
+    LookAgain,
+    MarkedSuccess,
+    ResumeAsked,
+    RetryAsked,
+    SettleAttempt,
+)
 from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.run import Answer, Ended, Happened, Key, Kind, Report
 from halfway.domain.spec import SECOND, Effect, ProbeSpec, RetrySpec, Then

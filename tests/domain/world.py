@@ -73,19 +73,24 @@ class Run:
     def _check(self) -> None:
         run, records = self.snapshot
         if run.status in FINAL:
-            open_ones = [r.key for r in records.values() if r.status in (RecordStatus.RUNNING, RecordStatus.UNKNOWN) and r.key.kind is Kind.STEP]
+            open_ones = [
+                r.key for r in records.values() if r.status in (RecordStatus.RUNNING, RecordStatus.UNKNOWN) and r.key.kind is Kind.STEP
+            ]
             assert not open_ones, f"{run.status} over {open_ones}"
             assert all(r.status is not RecordStatus.PENDING for r in records.values())
             return
         reasons = [
             record
             for record in records.values()
-            if record.status is RecordStatus.RUNNING or record.asks or (record.status in ("PENDING", "UNKNOWN") and record.ready_at is not None)
+            if record.status is RecordStatus.RUNNING
+            or record.asks
+            or (record.status in ("PENDING", "UNKNOWN") and record.ready_at is not None)
         ]
         probing = [r for r in records.values() if r.status is RecordStatus.UNKNOWN and r.ready_at is None and not r.asks]
         for record in probing:
             probe = records.get(record.key._replace(kind=Kind.PROBE))
-            assert probe is not None and probe.status in ("PENDING", "RUNNING"), f"{record.key} is in doubt and nobody looks"
+            looked_at = probe is not None and probe.status in ("PENDING", "RUNNING")
+            assert looked_at, f"{record.key} is in doubt and nobody looks"
         assert reasons or run.blocked or run.status is RunStatus.MANUAL_REQUIRED, f"{run.status}: nothing wakes it"
 
     # ── reading ──
@@ -99,7 +104,9 @@ class Run:
 
     def due(self) -> list[Key]:
         return [
-            key for key, r in self.snapshot.records.items() if r.status is RecordStatus.PENDING and r.ready_at is not None and r.ready_at <= self.now
+            key
+            for key, r in self.snapshot.records.items()
+            if r.status is RecordStatus.PENDING and r.ready_at is not None and r.ready_at <= self.now
         ]
 
     def notes(self) -> list[str]:
@@ -109,7 +116,9 @@ class Run:
 
     def advance(self, seconds: float) -> None:
         self.now += int(seconds * SECOND)
-        if any(r.status is RecordStatus.UNKNOWN and r.ready_at is not None and r.ready_at <= self.now for r in self.snapshot.records.values()):
+        if any(
+            r.status is RecordStatus.UNKNOWN and r.ready_at is not None and r.ready_at <= self.now for r in self.snapshot.records.values()
+        ):
             self.take(LookAgain())
 
     def start(self, name: str, kind: Kind = Kind.STEP, epoch: str = "e1") -> int:
@@ -190,7 +199,13 @@ class Walk:
         if self.cancel_at is not None and run.now >= self.cancel_at and run.status not in FINAL:
             self.cancel_at = None
             run.take(CancelAsked())
-        choices = [lambda: run.advance(r.choice([0.2, 1, 3])), self._claim, self._claim, lambda: self._end(faults), lambda: self._end(faults)]
+        choices = [
+            lambda: run.advance(r.choice([0.2, 1, 3])),
+            self._claim,
+            self._claim,
+            lambda: self._end(faults),
+            lambda: self._end(faults),
+        ]
         if faults:
             choices += [self._kill, self._late]
         choices += [self._gone, self._person]
@@ -274,7 +289,9 @@ class Walk:
             spec = self.spec.by_name[record.key.step]
             marked = attempt.marked or (spec.can_be_lost and self.random.random() < 0.5)
             if record.key.kind is Kind.STEP:
-                report = cut_short(spec, marked=marked and spec.can_be_lost, code="WORKER_LOST", death=True, gone=self.random.random() < 0.7)
+                report = cut_short(
+                    spec, marked=marked and spec.can_be_lost, code="WORKER_LOST", death=True, gone=self.random.random() < 0.7
+                )
                 if report.ended is Ended.LOST:
                     self._lose(record, gone=report.gone)
             else:
@@ -347,6 +364,6 @@ class Walk:
                 assert happened, f"{name} is SUCCESS and nothing happened"
                 assert record.effect is Happened.HAPPENED
             elif happened and not spec.idempotent:
-                assert record.effect is not Happened.NOT and record.effect is not Happened.NONE, f"the effect of {name} is forgotten: {record}"
+                assert record.effect not in (Happened.NOT, Happened.NONE), f"the effect of {name} is forgotten: {record}"
             if record is not None:
                 assert not record.open

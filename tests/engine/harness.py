@@ -16,7 +16,7 @@ from halfway.domain.run import Key, Kind
 from halfway.engine.worker import Worker
 from halfway.ports import Points
 
-I = TypeVar("I", bound=BaseModel)  # noqa: E741
+I = TypeVar("I", bound=BaseModel)
 
 FAST = Settings(beat=0.2, lease=1.5, sweep=0.1, stall=10.0, poll=0.05, grace=5.0, settle=0.2, hung=30.0)
 PATIENCE = 30.0  # a generous limit, so that a broken test ends; nothing is asserted about time
@@ -45,7 +45,9 @@ def until(condition: Callable[[], object], what: str = "", patience: float = PAT
 class Harness:
     """One application on one database."""
 
-    def __init__(self, url: str, *workflows: Workflow[Any], settings: Settings = FAST, points: Points | None = None, artifacts: str | None = None) -> None:
+    def __init__(
+        self, url: str, *workflows: Workflow[Any], settings: Settings = FAST, points: Points | None = None, artifacts: str | None = None
+    ) -> None:
         self.url = url
         self.app = Halfway(url, workflows=workflows, settings=settings, points=points, artifacts=artifacts)
         self.workers: list[Worker] = []

@@ -122,7 +122,9 @@ def test_an_async_mark_works_like_the_other(harness: type[Harness]) -> None:
     assert calls.count("CREATE") == 1
 
 
-@pytest.mark.parametrize(("where", "ended"), [("retry", RunStatus.SUCCESS), ("fail", RunStatus.FAILED), ("unknown", RunStatus.MANUAL_REQUIRED)])
+@pytest.mark.parametrize(
+    ("where", "ended"), [("retry", RunStatus.SUCCESS), ("fail", RunStatus.FAILED), ("unknown", RunStatus.MANUAL_REQUIRED)]
+)
 def test_the_authors_word_on_foreign_errors_counts(harness: type[Harness], where: str, ended: RunStatus) -> None:
     calls = Calls()
     wf = flow()
@@ -174,7 +176,7 @@ def test_nothing_starts_past_the_deadline(harness: type[Harness]) -> None:
         h.advance(3_600)
     assert calls.count("READ") == 1
     with pytest.raises(HalfwayError, match="time zone"):
-        h.start(wf, Order(id="other"), deadline=datetime.now() + timedelta(minutes=2))  # noqa: DTZ005
+        h.start(wf, Order(id="other"), deadline=datetime.now() + timedelta(minutes=2))
 
 
 def test_a_run_over_its_timeout_fails(harness: type[Harness]) -> None:

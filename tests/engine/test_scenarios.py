@@ -161,7 +161,12 @@ def test_unknown_is_reconciled_and_becomes_success_without_a_second_call(harness
     assert run.output(wf.create) == "page-1"  # type: ignore[attr-defined]
     assert calls.count("CREATE") == 1
     assert h.record(run, "CREATE").effect is Happened.HAPPENED
-    assert [name for name in h.journal(run) if name.startswith("step.")] == ["step.started", "step.unknown", "step.probed", "step.completed"]
+    assert [name for name in h.journal(run) if name.startswith("step.")] == [
+        "step.started",
+        "step.unknown",
+        "step.probed",
+        "step.completed",
+    ]
 
 
 def test_unknown_that_did_not_happen_is_repeated_only_after_the_probe_has_said_so(harness: type[Harness]) -> None:
@@ -187,7 +192,9 @@ def test_unknown_message_that_is_absent_waits_for_a_person(harness: type[Harness
         h.app.control.resume(run.id, actor="kim", reason="try")
     with pytest.raises(Conflict, match="revision"):
         h.app.control.retry(run.id, "CREATE", actor="kim", reason="x", not_happened=True, evidence="log", expected=1)
-    h.app.control.retry(run.id, "CREATE", actor="kim", reason="the provider has no such message", not_happened=True, evidence="provider log 17:02")
+    h.app.control.retry(
+        run.id, "CREATE", actor="kim", reason="the provider has no such message", not_happened=True, evidence="provider log 17:02"
+    )
     assert h.drain(run).status is RunStatus.SUCCESS
     assert calls.count("CREATE") == 2
 
@@ -197,7 +204,7 @@ def test_a_person_can_say_that_it_happened(harness: type[Harness]) -> None:
     wf = lossy(calls, happened=False, effect=Effect.NOTIFY)
     h = harness(wf)
     run = h.run(wf, Order())
-    with pytest.raises(Exception, match="not valid|JSON|string"):
+    with pytest.raises(Exception, match=r"not valid|JSON|string"):
         h.app.control.mark_success(run.id, "CREATE", actor="kim", reason="seen", evidence="inbox", output="[1]")
     h.app.control.mark_success(run.id, "CREATE", actor="kim", reason="seen", evidence="the mail is in the inbox", output='"m-7"')
     now = h.get(run)

@@ -40,7 +40,9 @@ def history_agrees(detail: Detail, journal: Sequence[JournalRow]) -> None:
     last = [name for seq, name in ends if seq > reopened]
     if run.status in FINAL:
         assert run.ended_at is not None
-        assert last == [FINAL_NOTES[run.status]] or (not last and ends and ends[-1][1] == FINAL_NOTES[run.status]), f"{run.status}, but {ends}"
+        assert last == [FINAL_NOTES[run.status]] or (not last and ends and ends[-1][1] == FINAL_NOTES[run.status]), (
+            f"{run.status}, but {ends}"
+        )
         still = [one.record for one in detail.records if one.record.key.kind in (Kind.STEP, Kind.COMPENSATION)]
         assert not [record for record in still if record.status in (RecordStatus.RUNNING, RecordStatus.UNKNOWN, RecordStatus.PENDING)]
     else:

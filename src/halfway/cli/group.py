@@ -54,8 +54,12 @@ class Lazy(click.Group):
         speak(_given(args, "--lang"))
         code: object = Exit.OK
         try:
-            code = super().main(args, prog_name, complete_var, standalone_mode=False, windows_expand_args=windows_expand_args, **extra)
+            self._main_shell_completion(extra, prog_name or "halfway", complete_var)
+            with self.make_context(prog_name or "halfway", args, **extra) as context:
+                code = self.invoke(context)
             sys.stdout.flush()
+        except click.exceptions.Exit as ended:
+            code = ended.exit_code
         except (click.Abort, KeyboardInterrupt):
             code = INTERRUPTED
         except BrokenPipeError:

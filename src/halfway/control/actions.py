@@ -39,7 +39,12 @@ class Actions:
     """Resume, retry, mark success and cancel. Each needs a reason; each is refused with the reason why when it does not apply."""
 
     def __init__(
-        self, runs: RunStore, reading: Reading, handlers: Mapping[str, Handler], wake: Callable[[tuple[str, ...]], None], can: Can = everyone
+        self,
+        runs: RunStore,
+        reading: Reading,
+        handlers: Mapping[str, Handler],
+        wake: Callable[[tuple[str, ...]], None],
+        can: Can = everyone,
     ) -> None:
         self._runs = runs
         self._reading = reading

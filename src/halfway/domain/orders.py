@@ -63,14 +63,19 @@ def _resume(turn: Turn) -> None:
         _may_repeat(turn, "resume", turn.step(record.key), record)
     _reopen(turn)
     for record in stopped:
-        turn.move(record._replace(**FRESH), Trigger.REOPENED)
+        turn.move(_fresh(record), Trigger.REOPENED)
     _check_what_it_builds_on(turn)
     turn.note("workflow.resumed")
 
 
-FRESH: dict[str, object] = {"ready_at": None, "failures": 0, "lost": 0, "asks": "", "code": ""}
+def _fresh(record: Record) -> Record:
+    """With its attempts anew; their numbers go on."""
+    return record._replace(ready_at=None, failures=0, lost=0, asks="", code="")
+
+
 SETTLE_BY_HAND = (
-    "Find out, then say so: halfway mark-success RUN {step} --evidence … if it did, halfway retry RUN {step} --not-happened --evidence … if it did not."
+    "Find out, then say so: halfway mark-success RUN {step} --evidence … if it did, "
+    "halfway retry RUN {step} --not-happened --evidence … if it did not."
 )
 
 
@@ -91,7 +96,7 @@ def _reopen(turn: Turn) -> None:
     turn.reopened = True
     for record in turn.of_kind(Kind.STEP):
         if record.status is RecordStatus.SKIPPED:  # closed only because the run had stopped
-            turn.move(record._replace(**FRESH), Trigger.REOPENED)
+            turn.move(_fresh(record), Trigger.REOPENED)
 
 
 def _check_what_it_builds_on(turn: Turn) -> None:
@@ -101,7 +106,7 @@ def _check_what_it_builds_on(turn: Turn) -> None:
             check = turn.records.get(key)
             trigger = Trigger.BECAME_READY if check is None else Trigger.REOPENED
             fresh = check or Record(key, RecordStatus.PENDING)
-            turn.move(fresh._replace(**FRESH)._replace(ready_at=turn.now), trigger)
+            turn.move(_fresh(fresh)._replace(ready_at=turn.now), trigger)
 
 
 def _retry(turn: Turn, order: RetryAsked) -> None:
@@ -120,7 +125,7 @@ def _retry(turn: Turn, order: RetryAsked) -> None:
     if others:
         raise _refuse(turn, "retry", f"{', '.join(others)} failed too, and the run goes on only with all of them.", "Use: halfway resume")
     _reopen(turn)
-    turn.move(record._replace(**FRESH), Trigger.REOPENED)
+    turn.move(_fresh(record), Trigger.REOPENED)
     turn.note("step.retry_ordered", record.key, record.attempts)
 
 
@@ -136,7 +141,7 @@ def _retry_unknown(turn: Turn, order: RetryAsked, step: StepSpec, record: Record
             "Wait until it has ended, or make sure that its process is dead and say so with --gone.",
         )
     record = turn.settle(record, "PERSON_SAID_NOT", *record.unsettled)
-    record = record._replace(**FRESH)._replace(effect=Happened.NOT)
+    record = _fresh(record)._replace(effect=Happened.NOT)
     if turn.stopping:
         turn.move(record._replace(code="NOT_HAPPENED"), Trigger.NOT_HAPPENED)
     else:
@@ -154,5 +159,5 @@ def _mark_success(turn: Turn, order: MarkedSuccess) -> None:
     effect = Happened.HAPPENED if step.can_be_lost else record.effect
     if turn.run.status in FINAL:
         _reopen(turn)
-    turn.move(record._replace(**FRESH)._replace(effect=effect, ended_at=turn.now), Trigger.MARKED_SUCCESS, keep=True)
+    turn.move(_fresh(record)._replace(effect=effect, ended_at=turn.now), Trigger.MARKED_SUCCESS, keep=True)
     turn.note("step.settled_by_person", record.key, record.attempts, happened=True)

@@ -47,12 +47,9 @@ class Turn:
     @property
     def stopping(self) -> bool:
         """Nothing new of kind step starts any more: the run was stopped, or a step has failed for good."""
-        if self.run.intent is not None:
-            return True
-        for record in self.records.values():
-            if record.status is RecordStatus.FAILED and self.fails_run(record):
-                return True
-        return False
+        return self.run.intent is not None or any(
+            record.status is RecordStatus.FAILED and self.fails_run(record) for record in self.records.values()
+        )
 
     def fails_run(self, record: Record) -> bool:
         return (

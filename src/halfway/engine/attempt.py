@@ -38,7 +38,7 @@ class Running:
     )  # fmt: skip
 
     def __init__(
-        self, pump: Desk, handler: Handler, spec: StepSpec, run_id: str, record: Key, n: int, *, correlation_id: str, input: str,
+        self, pump: Desk, run_id: str, record: Key, n: int, *, handler: Handler, spec: StepSpec, correlation_id: str, input: str,
         outputs: Mapping[str, str], marked: bool, lease: float, on_loop: bool,
     ) -> None:  # fmt: skip
         self.pump = pump
@@ -49,7 +49,9 @@ class Running:
         self.step_name = record.step
         self.attempt = n
         self.correlation_id = correlation_id
-        self.key = f"{run_id}:{record.step}" if record.round == 1 and not record.item else f"{run_id}:{record.step}:{record.round}:{record.item}"
+        self.key = (
+            f"{run_id}:{record.step}" if record.round == 1 and not record.item else f"{run_id}:{record.step}:{record.round}:{record.item}"
+        )
         self.input = input
         self.outputs = outputs
         self.marked = marked

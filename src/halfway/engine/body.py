@@ -14,12 +14,12 @@ from halfway.authoring.step import Absent, Artifact, AsyncMark, CannotTell, Foun
 from halfway.authoring.steps import Handler
 from halfway.authoring.values import decode, encode
 from halfway.domain.contract import Ending, Place, Word, judge, unstorable
+from halfway.domain.draft import Payload
 from halfway.domain.proof import prove
 from halfway.domain.run import Answer, Ended, Happened, Kind, Report
 from halfway.engine.attempt import Running
 from halfway.engine.context import where
 from halfway.errors import ArtifactDamaged, HalfwayError, Outcome, OutcomeUnknown, RetryLater, StepFailed, UnstorableValue
-from halfway.ports import Payload
 
 Ending_ = tuple[Report, Payload]
 HANDED_BACK = (Report(Ended.HANDED_BACK), Payload())

@@ -8,15 +8,15 @@ from concurrent.futures import Future
 from typing import NamedTuple, Protocol
 
 from halfway.domain.contract import unstorable
+from halfway.domain.draft import Draft, Payload
 from halfway.domain.facts import Claimed, Command, Fact, Finished, Late, LookAgain, StartAttempt, Unblocked
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.run import Ended, Key, Kind, Record, Report, Snapshot
 from halfway.engine.attempt import Desk, Running
 from halfway.engine.catalog import Catalog
-from halfway.domain.draft import Draft
 from halfway.engine.rescue import rescue
 from halfway.engine.settings import Settings
-from halfway.ports import Evidence, Mark, Payload, Ready, Saved, Turn
+from halfway.ports import Evidence, Mark, Ready, Saved, Turn
 
 log = logging.getLogger("halfway.engine")
 
@@ -95,7 +95,9 @@ class Place(NamedTuple):
 class Cycle:
     """Decides inside one transaction; nothing of it counts before the commit."""
 
-    def __init__(self, floor: Floor, backlog: Sequence[Done], asked: Sequence[Asked], *, tick: bool, compare: bool, claim: bool = True) -> None:
+    def __init__(
+        self, floor: Floor, backlog: Sequence[Done], asked: Sequence[Asked], *, tick: bool, compare: bool, claim: bool = True
+    ) -> None:
         self.floor = floor
         self.backlog = backlog
         self.asked = asked
@@ -277,7 +279,7 @@ class Cycle:
         spec = draft.spec.by_name[place.key.step]
         self.started.append(
             Running(
-                self.floor, self.floor.catalog.handler(draft.spec, spec), spec, place.run_id, place.key, begun.n,
+                self.floor, place.run_id, place.key, begun.n, handler=self.floor.catalog.handler(draft.spec, spec), spec=spec,
                 correlation_id=draft.before.run.correlation_id, input=draft.input, outputs=draft.outputs, marked=begun.marked,
                 lease=self.floor.settings.lease, on_loop=self.floor.pool(place.route, place.key.kind) is self.floor.loop,
             )
@@ -293,16 +295,15 @@ class Cycle:
         if not self.tick:
             return
         for running in self.floor.live.values():
-            draft = self.drafts.get(running.run_id)
-            if draft is None:
+            seen = self.drafts.get(running.run_id)
+            if seen is None:
                 continue
-            record = draft.records.get(running.record)
+            record = seen.records.get(running.record)
             if record is None or not _still(record, running.attempt):
                 self.unwanted.append(running)
-            elif running.record.kind is Kind.STEP and draft.stopping:
+            elif running.record.kind is Kind.STEP and seen.stopping:
                 running.stop_asked = True
 
 
 def _still(record: Record, n: int) -> bool:
     return record.running is not None and record.running.n == n
-

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from time import monotonic
 
+from halfway.domain.draft import Change, Draft, Payload
 from halfway.domain.facts import Finished
 from halfway.domain.run import Ended, Report
 from halfway.engine.attempt import Running
 from halfway.engine.body import execute
 from halfway.engine.catalog import Catalog
-from halfway.domain.draft import Draft
-from halfway.ports import Change, GuardFailed, Loaded, Payload, RunStore
+from halfway.ports import GuardFailed, Loaded, RunStore
 
 log = logging.getLogger("halfway.engine")
 
@@ -34,7 +34,7 @@ def execute_local(runs: RunStore, catalog: Catalog, running: Running) -> tuple[R
             if report.ended is not Ended.SUCCESS:
                 raise _RolledBack(report, payload)
             took = monotonic() - began
-            local.finish(lambda loaded, now: _decide(catalog, running, report, payload, loaded, now))
+            local.finish(lambda loaded, now: _decide(catalog, running, (report, payload), loaded, now))
     except _RolledBack as rolled_back:
         return rolled_back.report, rolled_back.payload
     except GuardFailed:
@@ -57,7 +57,8 @@ class _RolledBack(Exception):
         self.report, self.payload = report, payload
 
 
-def _decide(catalog: Catalog, running: Running, report: Report, payload: Payload, loaded: Loaded, now: int) -> Change:
+def _decide(catalog: Catalog, running: Running, brought: tuple[Report, Payload], loaded: Loaded, now: int) -> Change:
+    report, payload = brought
     snapshot = loaded.snapshot
     draft = Draft(catalog.spec(snapshot.run.hash), snapshot, now, input=loaded.input, outputs=dict(loaded.outputs))
     record = snapshot.records[running.record]

@@ -7,10 +7,10 @@ from time import monotonic
 from typing import Protocol
 
 from halfway.domain.contract import cut_short
+from halfway.domain.draft import Payload
 from halfway.domain.run import Ended, Kind, Report
 from halfway.engine.attempt import Running
 from halfway.engine.cycle import Done
-from halfway.ports import Payload
 
 
 class Floor(Protocol):

@@ -15,6 +15,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import NamedTuple
 
+from halfway.domain.draft import Payload
 from halfway.domain.run import Kind, Report
 from halfway.engine.attempt import Running
 from halfway.engine.body import execute
@@ -25,7 +26,7 @@ from halfway.engine.overdue import cut, overdue
 from halfway.engine.settings import Settings
 from halfway.engine.slots import Loop, Threads
 from halfway.errors import DatabaseError
-from halfway.ports import Artifacts, EpochOver, Evidence, GuardFailed, Mark, Payload, Points, Reading, RunStore, Saved
+from halfway.ports import Artifacts, EpochOver, Evidence, GuardFailed, Mark, Points, Reading, RunStore, Saved
 
 log = logging.getLogger("halfway.engine")
 
@@ -46,7 +47,7 @@ class Pump:
     """One thread per worker. `epoch` is the life of this worker in the database."""
 
     def __init__(
-        self, runs: RunStore, artifacts: Artifacts, reading: Reading, catalog: Catalog, settings: Settings, points: Points, *,
+        self, runs: RunStore, *, artifacts: Artifacts, reading: Reading, catalog: Catalog, settings: Settings, points: Points,
         epoch: str, queues: Iterable[str], slots: int, threads: int, on_end: Callable[[str], None],
     ) -> None:  # fmt: skip
         self.runs = runs

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from halfway.domain.draft import Draft
 from halfway.domain.facts import Command, EndAttempt, Fact, Finished, Late, Move, Note, SetRun
 from halfway.domain.lifecycle import RecordStatus, RunStatus, Trigger
 from halfway.domain.run import Ended, Happened, Snapshot
-from halfway.domain.draft import Draft
 
 
 def rescue(draft: Draft, fact: Fact) -> None:

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
+from halfway.domain.draft import Payload
 from halfway.domain.run import Report
 from halfway.engine.attempt import Running
 from halfway.engine.body import aexecute
-from halfway.ports import Payload
 
 HandIn = Callable[[Running, Report, Payload], None]
 Execute = Callable[[Running], tuple[Report, Payload]]

@@ -93,7 +93,9 @@ class Sweep:
             if changes:
                 tx.write(changes)
         if touched:
-            log.warning("worker %s (process %d on %s) is dead; %d of its runs go on elsewhere", epoch.id, epoch.pid, epoch.host, len(touched))
+            log.warning(
+                "worker %s (process %d on %s) is dead; %d of its runs go on elsewhere", epoch.id, epoch.pid, epoch.host, len(touched)
+            )
         return tuple(touched)
 
     def _drafts(self, tx: Turn, ids: Sequence[str]) -> dict[str, Draft]:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from halfway.domain.decide import decide, evolve
+from halfway.domain.draft import Audit, Change
 from halfway.domain.facts import Command, Created, SetRun
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.run import Intent, RunRow, Snapshot
 from halfway.errors import Conflict, DatabaseBusy, KeyConflict
-from halfway.ports import Audit, Change, NewRun, Started
+from halfway.ports import NewRun, Started
 from halfway.store.database import Session, Work
 from halfway.store.definitions import Definitions, register, routes_of
 from halfway.store.rows import RUN_STATUS

@@ -6,10 +6,11 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from halfway.domain.decide import evolve
+from halfway.domain.draft import Change
 from halfway.domain.facts import EndAttempt
 from halfway.domain.run import Key, Snapshot
 from halfway.errors import DefinitionError
-from halfway.ports import Change, Evidence, GuardFailed, Loaded, Saved
+from halfway.ports import Evidence, GuardFailed, Loaded, Saved
 from halfway.store.database import Connection, Database, Purpose
 from halfway.store.definitions import Definitions
 from halfway.store.turn import keep, load, write

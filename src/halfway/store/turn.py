@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from halfway.domain.draft import Change
 from halfway.domain.run import Attempt, Key, Kind, Record, Snapshot
-from halfway.ports import Change, Evidence, Left, Loaded, Mark, Ready, Saved
+from halfway.ports import Evidence, Left, Loaded, Mark, Ready, Saved
 from halfway.store.database import Session, Work
 from halfway.store.definitions import Definitions
 from halfway.store.rows import to_attempt, to_key, to_record, to_run

@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import assert_never
 
+from halfway.domain.draft import Audit, Change, Payload
 from halfway.domain.facts import Command, EndAttempt, Move, Note, SetRun, SettleAttempt, StartAttempt
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.run import Ended, Key, Record, RunRow
 from halfway.errors import Conflict
-from halfway.ports import Audit, Change, GuardFailed, Payload
+from halfway.ports import GuardFailed
 from halfway.store.database import Session, Work
 from halfway.store.texts import made_storable, require_storable
 

@@ -1,5 +1,7 @@
 """Tools to break halfway on purpose: named points where a process is killed, held or made to fail, and a ledger of the world."""
 
+from __future__ import annotations
+
 from halfway.testing.ledger import Ledger
 from halfway.testing.points import FailAt, HoldAt, KillAt, RecordPoints
 
