@@ -165,19 +165,13 @@ class WorkflowSpec:
 
 
 def _step(data: dict[str, Any]) -> StepSpec:
-    probe = data["probe"]
+    probe: dict[str, Any] | None = data["probe"]
     if probe is not None:
-        probe = ProbeSpec(**(probe | {"retry": RetrySpec(**probe["retry"])}))
-    return StepSpec(
-        **(
-            data
-            | {
-                "sort": Sort(data["sort"]),
-                "effect": None if data["effect"] is None else Effect(data["effect"]),
-                "after": tuple(data["after"]),
-                "retry": RetrySpec(**data["retry"]),
-                "probe": probe,
-                "on_failure": Then(data["on_failure"]),
-            }
-        )
-    )
+        probe["retry"] = RetrySpec(**probe["retry"])
+        data["probe"] = ProbeSpec(**probe)
+    data["sort"] = Sort(data["sort"])
+    data["effect"] = None if data["effect"] is None else Effect(data["effect"])
+    data["after"] = tuple(data["after"])
+    data["retry"] = RetrySpec(**data["retry"])
+    data["on_failure"] = Then(data["on_failure"])
+    return StepSpec(**data)

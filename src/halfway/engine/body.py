@@ -124,7 +124,8 @@ _SUCCESS = Report(Ended.SUCCESS)
 
 def _probed(running: Running, value: object) -> Ending_:
     if isinstance(value, Found):
-        output = encode(running.handler.output_adapter, value.value, what=f"what the probe of {running.step_name} found")
+        found: object = cast("Found[object]", value).value
+        output = encode(running.handler.output_adapter, found, what=f"what the probe of {running.step_name} found")
         return Report(Ended.SUCCESS, answer=Answer.FOUND), Payload(output)
     if isinstance(value, Absent):
         return Report(Ended.SUCCESS, answer=Answer.ABSENT), Payload()

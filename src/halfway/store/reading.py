@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from halfway.domain.draft import Audit
 from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.run import Attempt, Ended, Key, Record
 from halfway.errors import NotFound
 from halfway.ports import (
     ArtifactRow,
     AttemptRow,
-    Audit,
     AuditRow,
     DefinitionRow,
     Detail,
