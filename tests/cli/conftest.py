@@ -61,7 +61,7 @@ def charge(step: Step[Order]) -> int:
     return 42
 
 
-times = Settings(beat=0.2, lease=3.0, sweep=0.2, stall=1.5, poll=0.05, settle=0.1, grace=GRACE)
+times = Settings(beat=0.2, lease=3.0, sweep=0.2, stall=4.0, poll=0.05, settle=0.1, grace=GRACE)
 app = Halfway("URL", workflows=[orders], settings=times)
 """
 
@@ -114,10 +114,11 @@ def _resting(store: Store, run: str) -> str | None:
     return status.value if status in FINAL or status is RunStatus.MANUAL_REQUIRED else None
 
 
-def wait_for(look: Callable[[], T | None], seconds: float = 30.0) -> T:
-    """Looks until there is something."""
+def wait_for(look: Callable[[], T | None], seconds: float = 40.0, *, of: subprocess.Popen[str] | None = None) -> T:
+    """Looks until there is something; a process that was to bring it about must not end before."""
     until = time.monotonic() + seconds
     while (found := look()) is None:
+        assert of is None or of.poll() is None, f"it has ended: {of.communicate()[1]}"
         assert time.monotonic() < until, "it did not happen in time"
         time.sleep(0.02)
     return found

@@ -43,8 +43,8 @@ def at_work(project: Project, store: Store, do: str) -> tuple[subprocess.Popen[s
     """A worker whose child is in the middle of the effect."""
     run = project.start("order-1", do)
     process = project.process("worker")
-    worker = wait_for(lambda: alive(store))
-    wait_for(lambda: charging(store, run))
+    worker = wait_for(lambda: alive(store), of=process)
+    wait_for(lambda: charging(store, run), of=process)
     return process, worker, run
 
 
@@ -56,7 +56,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 def test_a_worker_works_until_it_is_told_to_stop(project: Project, database: Store) -> None:
     run = project.start("order-1")
     process = project.process("worker")
-    wait_for(lambda: database.reading.detail(run).run.status is RunStatus.SUCCESS or None)
+    wait_for(lambda: database.reading.detail(run).run.status is RunStatus.SUCCESS or None, of=process)
     worker = wait_for(lambda: alive(database))
     assert worker.epoch.kill_after == 300_100_000  # the longest timeout of a step, and the settle time
     assert worker.epoch.pid != process.pid
@@ -68,7 +68,7 @@ def test_a_worker_works_until_it_is_told_to_stop(project: Project, database: Sto
 
 def test_ctrl_c_reaches_the_parent_only_and_stops_it_in_good_order(project: Project, database: Store) -> None:
     process = project.process("worker")
-    worker = wait_for(lambda: alive(database))
+    worker = wait_for(lambda: alive(database), of=process)
     assert os.getpgid(worker.epoch.pid) == worker.epoch.pid
     process.send_signal(signal.SIGINT)
     assert ended(process)[0] == 0
@@ -78,9 +78,9 @@ def test_ctrl_c_reaches_the_parent_only_and_stops_it_in_good_order(project: Proj
 def test_a_killed_child_is_declared_dead_and_another_one_goes_on(project: Project, database: Store) -> None:
     process, worker, run = at_work(project, database, "hang")
     os.kill(worker.epoch.pid, signal.SIGKILL)
-    successor = wait_for(lambda: alive(database, other_than=worker.epoch.id))
+    successor = wait_for(lambda: alive(database, other_than=worker.epoch.id), of=process)
     assert state_of(database, worker.epoch.id) == "DEAD"
-    wait_for(lambda: asks(database, run))
+    wait_for(lambda: asks(database, run), of=process)
     assert exists(successor.epoch.pid)
     process.send_signal(signal.SIGTERM)
     code, chatter = ended(process)
@@ -99,7 +99,7 @@ def test_a_child_that_holds_the_interpreter_is_killed_and_its_effect_is_a_questi
     process, worker, run = at_work(project, database, "hold")
     wait_for(lambda: not exists(worker.epoch.pid) or None)
     assert state_of(database, worker.epoch.id) in ("ALIVE", "DEAD")
-    wait_for(lambda: asks(database, run))
+    wait_for(lambda: asks(database, run), of=process)
     assert state_of(database, worker.epoch.id) == "DEAD"
     process.send_signal(signal.SIGTERM)
     code, chatter = ended(process)
@@ -109,7 +109,7 @@ def test_a_child_that_holds_the_interpreter_is_killed_and_its_effect_is_a_questi
 
 def test_a_second_signal_does_not_wait_for_what_runs(project: Project, database: Store) -> None:
     (project.folder / f"{project.module}.py").write_text(
-        (project.folder / f"{project.module}.py").read_text().replace("grace=1.0", "grace=60.0").replace("stall=1.5", "stall=60.0")
+        (project.folder / f"{project.module}.py").read_text().replace("grace=1.0", "grace=60.0").replace("stall=4.0", "stall=60.0")
     )
     process, worker, _ = at_work(project, database, "hang")
     process.send_signal(signal.SIGTERM)

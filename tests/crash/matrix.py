@@ -1,4 +1,4 @@
-"""The crash matrix: a process is killed at every point that its undisturbed life has, a fresh worker finishes, and the ledger is compared."""
+"""The crash matrix: a process is broken at every point that its undisturbed life has, a fresh worker finishes, and the ledger is compared."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Nursery:
         for program in self._programs:
             self._free.put(program)
 
-    def live(self, flow: str, world: World, kill_at: str = "") -> Undisturbed | None:
-        """One life of a process; None if it was killed."""
+    def live(self, flow: str, world: World, at: str = "", how: str = "kill") -> Undisturbed | None:
+        """One life of a process, that is killed at this point or loses its connection there; None if it was killed."""
         program = self._free.get()
         try:
-            program.tell(json.dumps([flow, world.url, str(world.folder / "ledger"), kill_at]))
+            program.tell(json.dumps([flow, world.url, str(world.folder / "ledger"), at, how]))
             code, told = json.loads(program.told())
-            assert code in (0, -signal.SIGKILL), f"exit code {code} at {kill_at}:\n{program.errors()}"
+            assert code in (0, -signal.SIGKILL), f"exit code {code} at {at}:\n{program.errors()}"
         finally:
             self._free.put(program)
         return None if code else undisturbed(json.loads(told))
@@ -63,32 +63,31 @@ def undisturbed(told: dict[str, Any]) -> Undisturbed:
     return Undisturbed(told["status"], points)
 
 
-def kill_everywhere(
-    nursery: Nursery, flow: str, worlds: Worlds, begun: World | None = None, only: Callable[[list[str]], Sequence[str]] = list
-) -> list[str]:
-    """Kills a life at each of its points, and answers these. begun: a world in which an earlier life has died already."""
+def break_everywhere(
+    nursery: Nursery, flow: str, worlds: Worlds, *, how: str = "kill", begun: World | None = None,
+    only: Callable[[list[str]], Sequence[str]] = list,
+) -> list[str]:  # fmt: skip
+    """Breaks a life at each of its points, and answers these. begun: a world in which an earlier life has died already."""
     first = worlds.fresh() if begun is None else worlds.copy(begun)
     whole = nursery.live(flow, first)
     assert whole is not None
     points = list(only(whole.points))
-    lives = 1 if begun is None else 2
+    places = [worlds.fresh() if begun is None else worlds.copy(begun) for _ in points]
+    lost = (begun is not None) + (how == "kill")
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        places = [worlds.fresh() if begun is None else worlds.copy(begun) for _ in points]
-        tries = [pool.submit(kill_at, nursery, point, flow, place, lives) for point, place in zip(points, places, strict=True)]
-    problems = [f"killed at {point}: {error!r}" for point, one in zip(points, tries, strict=True) if (error := one.exception())]
+        tries = [pool.submit(break_at, nursery, point, how, flow, place, lost) for point, place in zip(points, places, strict=True)]
+    problems = [f"{how} at {point}: {error!r}" for point, one in zip(points, tries, strict=True) if (error := one.exception())]
     assert not problems, "\n".join(problems)
-    assert all(one.result() for one in tries[: len(tries) // 2]), "the first half of a life is the same every time"
     return points
 
 
-def kill_at(nursery: Nursery, point: str, flow: str, world: World, lives: int) -> bool:
-    """Whether the point was reached; how commits are shared may differ from life to life."""
-    killed = nursery.live(flow, world, point) is None
-    finish(flow, world, lives)
-    return killed
+def break_at(nursery: Nursery, point: str, how: str, flow: str, world: World, lost: int) -> None:
+    """How commits are shared may differ from life to life, so a late point may not be reached; then nothing was broken."""
+    nursery.live(flow, world, point, how)
+    finish(flow, world, lost)
 
 
-def finish(flow: str, world: World, lives: int) -> None:
+def finish(flow: str, world: World, lost: int) -> None:
     """A fresh worker brings the run to its end, and the world is as the contract allows."""
     wf = FLOWS[flow](world.url, world.ledger)
     h = Harness(world.url, wf)
@@ -97,7 +96,7 @@ def finish(flow: str, world: World, lives: int) -> None:
         run = h.start(wf, Order())
         doubted = in_doubt(h.app.store.reading.detail(run.id))
         run = h.drain(run)
-        CONTRACT[flow](h, world, run, doubted, lives)
+        CONTRACT[flow](h, world, run, doubted, lost)
     finally:
         h.close()
 
@@ -122,22 +121,22 @@ def outputs_are(h: Harness, run: Run[Order], flow: str) -> None:
     assert steps == EXPECTED[flow]
 
 
-def order_contract(h: Harness, world: World, run: Run[Order], doubted: bool, lives: int) -> None:
+def order_contract(h: Harness, world: World, run: Run[Order], doubted: bool, lost: int) -> None:
     """CREATE once, though its first answer is lost; the transaction once; what may be repeated not more often than lives were lost."""
     assert run.status is RunStatus.SUCCESS, h.journal(run)
     outputs_are(h, run, "order")
     tally = world.ledger.tally()
     assert tally["CREATE"] == 1
     assert bookings(world.url) == 1
-    assert 1 <= tally["LOOK_UP"] <= 1 + lives
-    assert 1 <= tally["NOTIFY"] <= 1 + lives
+    assert 1 <= tally["LOOK_UP"] <= 1 + lost
+    assert 1 <= tally["NOTIFY"] <= 1 + lost
     assert len({line["key"] for line in world.ledger.lines() if line["event"] == "NOTIFY"}) == 1
-    assert 1 <= tally["SUMMARY"] <= 1 + lives
+    assert 1 <= tally["SUMMARY"] <= 1 + lost
     assert "step.person_needed" not in h.journal(run)
     all_is_well(h, run)
 
 
-def message_contract(h: Harness, world: World, run: Run[Any], doubted: bool, lives: int) -> None:
+def message_contract(h: Harness, world: World, run: Run[Any], doubted: bool, lost: int) -> None:
     """A kill before the mark asks nobody; one behind it asks a person, who looks at the provider's log, and then it was sent once."""
     sent = world.ledger.count(event="SEND")
     if doubted:

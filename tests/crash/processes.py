@@ -58,7 +58,7 @@ class Program:
 
     def errors(self) -> str:
         self._errors.seek(0)
-        return self._errors.read().decode(errors="replace")
+        return self._errors.read().decode(errors="replace")[-4000:]
 
     def kill(self) -> None:
         self._send(signal.SIGKILL)

@@ -1,24 +1,30 @@
 """One life after the other: `python -m tests.crash.program` reads requests from stdin, and forks a process for each.
 
-A life starts the run (or finds it), works until the run has ended or asks somebody, and stops. It is killed at the point that the
-request names. It answers every point that it reached, and how the run stands.
+A life starts the run (or finds it), works until the run has ended or asks somebody, and stops. At the point that the request names it
+is killed, or its connection breaks and it goes on. It answers every point that it reached, and how the run stands.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from datetime import timedelta
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeVar
 
 import halfway.store.dialects.postgres  # noqa: F401 - so that no life has to load it
 from halfway import Halfway, Settings
 from halfway.engine.worker import Worker  # noqa: F401
+from halfway.errors import DatabaseError
+from halfway.ports import Points
 from halfway.testing import KillAt, Ledger, RecordPoints
 from tests.crash.flows import FLOWS
 from tests.engine.harness import FAST, Order
+
+T = TypeVar("T")
 
 # It looks around rarely, so that nearly all commits are those of the run; what is due wakes it anyway.
 QUIET = Settings(**(vars(FAST) | {"poll": 0.5, "beat": 5.0, "sweep": 5.0, "lease": 30.0}))
@@ -30,20 +36,49 @@ class Request(NamedTuple):
     flow: str
     url: str
     ledger: str
-    kill_at: str  # `point:n`; empty: nowhere
+    at: str  # `point:n`; empty: nowhere
+    how: str  # kill or cut
+
+
+class CutAt:
+    """The connection breaks when a point is reached for the n-th time: before a commit nothing stands, after it only the answer is lost."""
+
+    def __init__(self, point: str, n: int) -> None:
+        self._point, self._left = point, n
+
+    def reached(self, name: str) -> None:
+        if name == self._point:
+            self._left -= 1
+            if self._left == 0:
+                raise DatabaseError("DATABASE_UNREACHABLE", url="of the test", problem="the connection broke.")
+
+
+def points_of(request: Request) -> Points:
+    if not request.at:
+        return RecordPoints()
+    name, _, n = request.at.partition(":")
+    return KillAt(name, int(n)) if request.how == "kill" else CutAt(name, int(n))
 
 
 def live(request: Request) -> None:
-    recorded = RecordPoints()
-    name, _, n = request.kill_at.partition(":")
-    points = KillAt(name, int(n)) if name else recorded
+    points = points_of(request)
     wf = FLOWS[request.flow](request.url, Ledger(request.ledger), points.reached)
     app = Halfway(request.url, workflows=[wf], settings=QUIET, points=points)
-    run = app.start(wf, Order())
-    with app.worker(slots=2):
-        run = app.result(run, timeout=timedelta(seconds=60))
+    run = persist(lambda: app.start(wf, Order()))
+    worker = persist(lambda: app.worker(slots=2))
+    persist(worker.start)
+    run = app.result(run, timeout=timedelta(seconds=60))
     app.close()
-    os.write(1, json.dumps({"status": run.status, "points": recorded.seen}).encode())
+    seen = points.seen if isinstance(points, RecordPoints) else []
+    os.write(1, json.dumps({"status": run.status, "points": seen}).encode())
+
+
+def persist(act: Callable[[], T]) -> T:
+    """What a program does whose database was away: the same again."""
+    try:
+        return act()
+    except DatabaseError:
+        return act()
 
 
 def in_child(request: Request, answers: int) -> NoReturn:
@@ -59,6 +94,7 @@ def in_child(request: Request, answers: int) -> NoReturn:
 
 
 def main() -> None:
+    logging.basicConfig(level=logging.CRITICAL)
     for line in sys.stdin:
         request = Request(*json.loads(line))
         reading, writing = os.pipe()

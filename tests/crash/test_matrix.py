@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.crash.matrix import Nursery, kill_everywhere
+from tests.crash.matrix import Nursery, break_everywhere
 from tests.crash.worlds import SqliteWorlds, Worlds
 
 COMMITS = {f"{name}.{side}_commit" for name in ("start", "begin", "pump", "transaction", "end") for side in ("before", "after")}
@@ -29,7 +29,7 @@ def names(points: list[str]) -> set[str]:
 def test_a_run_that_is_killed_anywhere_ends_as_if_nothing_had_happened(
     nursery: Nursery, places: Worlds, whole: bool, flow: str, every: int
 ) -> None:
-    points = kill_everywhere(nursery, flow, places, only=spread(places, whole, every))
+    points = break_everywhere(nursery, flow, places, only=spread(places, whole, every))
     if isinstance(places, SqliteWorlds):
         assert COMMITS - {"transaction.before_commit", "transaction.after_commit"} <= names(points)
 
@@ -39,6 +39,20 @@ def test_a_run_that_is_killed_anywhere_ends_as_if_nothing_had_happened(
 def test_a_recovery_that_is_killed_anywhere_is_itself_recovered(nursery: Nursery, places: Worlds, whole: bool, died_at: str) -> None:
     begun = places.fresh()
     assert nursery.live("order", begun, died_at) is None
-    points = kill_everywhere(nursery, "order", places, begun, only=spread(places, whole, 6))
+    points = break_everywhere(nursery, "order", places, begun=begun, only=spread(places, whole, 6))
     if isinstance(places, SqliteWorlds):
         assert names(points) >= RECOVERY
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("flow", ["order", "message"])
+def test_a_connection_that_breaks_at_any_commit_asks_nobody_and_doubles_nothing(
+    nursery: Nursery, places: Worlds, whole: bool, flow: str
+) -> None:
+    """What was committed although its answer was lost is recognised; a mark whose answer was lost has begun nothing."""
+    break_everywhere(nursery, flow, places, how="cut", only=lambda points: only_commits(points, places, whole))
+
+
+def only_commits(points: list[str], worlds: Worlds, whole: bool) -> Sequence[str]:
+    commits = [point for point in points if "_commit:" in point]
+    return commits if whole or isinstance(worlds, SqliteWorlds) else commits[1::4]

@@ -7,12 +7,13 @@ import threading
 import pytest
 
 from halfway.domain.decide import decide, evolve
+from halfway.domain.draft import Audit, Change, Payload
 from halfway.domain.facts import CancelAsked, Claimed, EndAttempt, Finished, Gone, Late, LookAgain, RetryAsked, SetRun
 from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.run import Answer, Ended, Happened, Key, Kind, Report
 from halfway.domain.spec import MINUTE, Effect, ProbeSpec
 from halfway.errors import Conflict
-from halfway.ports import Audit, Change, EpochOver, Evidence, GuardFailed, Mark, Payload, Saved
+from halfway.ports import EpochOver, Evidence, GuardFailed, Mark, Saved
 from halfway.store import Store, open_store
 from tests.store.world import (
     MARKED,

@@ -9,8 +9,9 @@ import psycopg
 import pytest
 
 from halfway.domain.decide import decide
+from halfway.domain.draft import Change
 from halfway.domain.facts import Claimed, StartAttempt
-from halfway.ports import Change, GuardFailed
+from halfway.ports import GuardFailed
 from halfway.store import Store, open_store
 from tests.store.world import ROUTE, TWO, begin, ids, new_run
 

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from halfway.domain.draft import Audit, Payload
 from halfway.domain.facts import CancelAsked, Finished
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.run import Ended, Key, Report
 from halfway.errors import DatabaseBusy, DatabaseError, UnstorableValue
-from halfway.ports import Audit, Evidence, Payload
+from halfway.ports import Evidence
 from halfway.store import Store, open_store
 from halfway.store.artifacts import StoreArtifacts
 from halfway.store.dialects import sqlite

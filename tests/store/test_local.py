@@ -10,11 +10,12 @@ import psycopg
 import pytest
 
 from halfway.domain.decide import decide
+from halfway.domain.draft import Change, Payload
 from halfway.domain.facts import CancelAsked, Finished
 from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.run import Ended, Happened, Key, Report
 from halfway.errors import DefinitionError
-from halfway.ports import Change, Evidence, GuardFailed, Loaded, Local, Payload
+from halfway.ports import Evidence, GuardFailed, Loaded, Local
 from halfway.store import Store, open_store
 from tests.store.world import BOOKED, apply, begin, claim, read, start
 

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 
 from halfway.domain.decide import decide
+from halfway.domain.draft import Change
 from halfway.domain.facts import LookAgain
-from halfway.ports import Change
 from halfway.store import Store
 from tests.store.world import LOCKED, TWO, ids, new_run
 

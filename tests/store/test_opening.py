@@ -13,9 +13,9 @@ import psycopg
 import pytest
 
 from halfway.domain.decide import decide
+from halfway.domain.draft import Change
 from halfway.domain.facts import CancelAsked
 from halfway.errors import DatabaseBusy, DatabaseError, Exit, HalfwayError, InvalidInput, SchemaError
-from halfway.ports import Change
 from halfway.store import Store, migrate, open_store, status
 from halfway.store.urls import masked
 from tests.conftest import command, name_of, named

@@ -8,10 +8,11 @@ from dataclasses import replace
 import psycopg
 
 from halfway.domain.decide import decide, evolve
+from halfway.domain.draft import Audit, Change, Payload
 from halfway.domain.facts import Claimed, Fact, Finished
 from halfway.domain.run import Ended, Key, Report, Snapshot
 from halfway.domain.spec import Effect, Sort, StepSpec, WorkflowSpec
-from halfway.ports import Audit, Change, NewRun, Payload, Started
+from halfway.ports import NewRun, Started
 from halfway.store import Store, new_id
 
 CODE = "code"

@@ -14,7 +14,7 @@ from halfway.domain.lifecycle import RunStatus
 from halfway.domain.run import Key, Snapshot
 from halfway.domain.spec import StepSpec
 from halfway.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from halfway.ports import Reading, RunStore
+from halfway.ports import GuardFailed, Reading, RunStore
 
 Can = Callable[[str, str, str], bool]  # (actor, action, run id)
 
@@ -104,7 +104,10 @@ class Actions:
             draft.take(order)
             change = draft.change()
             if change is not None:
-                tx.write([change])
+                try:
+                    tx.write([change])
+                except GuardFailed:  # the run is locked, so only the action's own id can stand there already
+                    raise Conflict("ACTION_REPEATED", action_id=audit.action_id, run=run_id) from None
         self._wake(_routes(draft))
         return Outcome(run_id, action, snapshot.run.status, draft.snapshot.run.status, draft.snapshot.run.revision, audit.action_id)
 

@@ -135,10 +135,9 @@ def _go_on(turn: Turn) -> None:
 
 def _make_ready(turn: Turn, done: set[str]) -> None:
     """Joins are recomputed from the rows: a step is ready when everything it stands after has succeeded."""
-    for step in turn.spec.steps:
+    for step, key in turn.spec.places:
         if step.name in done or not done.issuperset(step.after):
             continue
-        key = Key(step.name)
         record = turn.records.get(key)
         if record is None:
             turn.move(Record(key, RecordStatus.PENDING, ready_at=_place_in_line(turn, step.after)), Trigger.BECAME_READY)
@@ -222,12 +221,8 @@ def close(turn: Turn) -> None:
         _close_rest(turn)
     if not turn.commands and turn.run is before:
         return
-    notes = 0
-    for command in turn.commands:
-        if isinstance(command, Note):
-            notes += 1
     ended_at = (turn.now if ended else before.ended_at) if status in FINAL else None
-    turn.run = turn.run._replace(status=status, revision=before.revision + 1, seq=before.seq + notes, ended_at=ended_at)
+    turn.run = turn.run._replace(status=status, revision=before.revision + 1, seq=before.seq + turn.notes, ended_at=ended_at)
     turn.commands.append(SetRun(turn.run, ended))
 
 

@@ -95,7 +95,10 @@ class Record(NamedTuple):
 
     @property
     def running(self) -> Attempt | None:
-        return next((attempt for attempt in self.open if not attempt.lost), None)
+        for attempt in self.open:
+            if not attempt.lost:
+                return attempt
+        return None
 
     @property
     def unsettled(self) -> tuple[Attempt, ...]:

@@ -13,6 +13,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal
 
+from halfway.domain.run import Key
+
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 
@@ -126,6 +128,11 @@ class WorkflowSpec:
     @cached_property
     def by_name(self) -> dict[str, StepSpec]:
         return {step.name: step for step in self.steps}
+
+    @cached_property
+    def places(self) -> tuple[tuple[StepSpec, Key], ...]:
+        """Each step with the key of its first record, in order of declaration."""
+        return tuple((step, Key(step.name)) for step in self.steps)
 
     @cached_property
     def readers(self) -> dict[str, tuple[str, ...]]:

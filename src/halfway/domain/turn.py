@@ -22,7 +22,7 @@ CLOSED_BY: dict[Intent | None, str] = {
 class Turn:
     """The working state of one call of `decide`."""
 
-    __slots__ = ("before", "commands", "now", "records", "reopened", "run", "spec")
+    __slots__ = ("_failing", "before", "commands", "notes", "now", "records", "reopened", "run", "spec")
 
     def __init__(self, spec: WorkflowSpec, snapshot: Snapshot, now: int) -> None:
         self.spec = spec
@@ -30,6 +30,8 @@ class Turn:
         self.records = dict(snapshot.records)
         self.now = now
         self.commands: list[Command] = []
+        self.notes = 0
+        self._failing: bool | None = None
         self.reopened = False  # an operator has opened a run that had ended
 
     # ── reading ──
@@ -47,9 +49,11 @@ class Turn:
     @property
     def stopping(self) -> bool:
         """Nothing new of kind step starts any more: the run was stopped, or a step has failed for good."""
-        return self.run.intent is not None or any(
-            record.status is RecordStatus.FAILED and self.fails_run(record) for record in self.records.values()
-        )
+        if self.run.intent is not None:
+            return True
+        if self._failing is None:
+            self._failing = any(self.fails_run(record) for record in self.records.values() if record.status is RecordStatus.FAILED)
+        return self._failing
 
     def fails_run(self, record: Record) -> bool:
         return (
@@ -67,6 +71,7 @@ class Turn:
     def note(self, name: str, key: Key | None = None, n: int | None = None, **data: object) -> None:
         if key is not None and key.kind is not Kind.STEP:
             name = name.replace("step.", f"{key.kind.lower()}.")
+        self.notes += 1
         self.commands.append(Note(name, key, n, data or None))
 
     def move(self, record: Record, trigger: Trigger, *, keep: bool = False, **changes: Any) -> Record:
@@ -75,6 +80,8 @@ class Turn:
         status = advance(RecordStatus.PENDING if before is None else before.status, trigger)
         if changes or status is not record.status:
             record = record._replace(status=status, **changes)
+        if status is RecordStatus.FAILED or (before is not None and before.status is RecordStatus.FAILED):
+            self._failing = None  # to be looked at again
         self.records[record.key] = record
         self.commands.append(Move(record, trigger, keep))
         return record

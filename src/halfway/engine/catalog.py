@@ -7,6 +7,7 @@ from typing import Any
 
 from halfway.authoring.steps import Handler
 from halfway.authoring.workflow import Workflow
+from halfway.domain.run import Kind
 from halfway.domain.spec import StepSpec, WorkflowSpec
 from halfway.ports import RunStore
 
@@ -39,5 +40,11 @@ class Catalog:
     def routes(self, queues: Iterable[str]) -> frozenset[str]:
         return frozenset(f"{queue}/{code}" for queue in queues for code in self._handlers)
 
-    def handler_of_route(self, route: str) -> Handler:
-        return self._handlers[route.rpartition("/")[2]]
+    def on_loop(self, route: str, kind: Kind) -> bool:
+        """Whether the function for this kind of record is `async def`."""
+        handler = self._handlers[route.rpartition("/")[2]]
+        if kind is Kind.PROBE:
+            return handler.probe_is_async
+        if kind is Kind.CHECK:
+            return handler.verify_is_async
+        return handler.is_async

@@ -58,6 +58,7 @@ class Pump:
         self.points = points
         self.epoch = epoch
         self.routes = catalog.routes(queues)
+        self._on_loop = {route for route in self.routes if catalog.on_loop(route, Kind.STEP)}
         self.loop = Loop(slots, self._hand_in)
         self.threads = Threads(threads, self._execute, self._hand_in)
         self.on_end = on_end
@@ -171,8 +172,7 @@ class Pump:
 
     def pool(self, route: str, kind: Kind) -> Loop | Threads:
         """Where the records of this route run."""
-        handler = self.catalog.handler_of_route(route)
-        on_loop = {Kind.PROBE: handler.probe_is_async, Kind.CHECK: handler.verify_is_async}.get(kind, handler.is_async)
+        on_loop = route in self._on_loop if kind is Kind.STEP else self.catalog.on_loop(route, kind)
         return self.loop if on_loop else self.threads
 
     def _sort(self, item: Item) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from halfway.errors import SchemaError
 from halfway.store.database import Connection, Database, Purpose
+from halfway.store.statements import fill
 
 FOLDER = Path(__file__).parent / "migrations"
 FILE = re.compile(r"(?P<number>\d{4})_(?P<name>\w+?)(?:\.(?P<dialect>sqlite|postgres))?\.sql")
@@ -91,7 +92,7 @@ def migrate_schema(database: Database) -> tuple[Migration, ...]:
             raise SchemaError("SCHEMA_NEWER", url=database.dialect.url, found=applied[-1].number, needed=max(known))
         missing = tuple(migration for migration in migrations(database.dialect.name) if migration.number > len(applied))
         for migration in missing:
-            _apply(connection, migration)
+            _apply(connection, migration, postgres=database.dialect.name == "postgres")
         database.commit(connection, "migrate")
     return missing
 
@@ -100,9 +101,9 @@ def _applied(connection: Connection) -> tuple[Applied, ...]:
     return tuple(Applied(*row) for row in connection.rows("applied"))
 
 
-def _apply(connection: Connection, migration: Migration) -> None:
+def _apply(connection: Connection, migration: Migration, *, postgres: bool) -> None:
     """Statement by statement: a script as a whole would commit on SQLite before it begins."""
     for statement in COMMENT.sub("", migration.text).split(";\n"):
         if statement.strip():
-            connection.raw.execute(statement)
+            connection.raw.execute(fill(statement, postgres=postgres))
     connection.run("add_migration", number=migration.number, name=migration.name, checksum=migration.checksum, at=time.time_ns() // 1000)

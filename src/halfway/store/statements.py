@@ -59,6 +59,11 @@ def statements(*, postgres: bool) -> dict[str, Statement]:
     return {name: render(text, postgres=postgres) for name, text in texts.items()}
 
 
+def fill(text: str, *, postgres: bool) -> str:
+    """The text for one database: what stands in a slot is for PostgreSQL."""
+    return SLOT.sub(r" \1" if postgres else "", text)
+
+
 def render(text: str, *, postgres: bool) -> Statement:
     """Numbers the parameters and fills or drops the slots."""
     numbers: dict[str, int] = {}
@@ -72,5 +77,4 @@ def render(text: str, *, postgres: bool) -> Statement:
             lists.add(hit["name"])
         return ((POSTGRES_LIST if postgres else SQLITE_LIST) if hit["list"] else "{}").format(f"{sign}{number}")
 
-    text = SLOT.sub(r" \1" if postgres else "", text)
-    return Statement(PARAMETER.sub(place, text), tuple(numbers), frozenset(lists), tuple(columns))
+    return Statement(PARAMETER.sub(place, fill(text, postgres=postgres)), tuple(numbers), frozenset(lists), tuple(columns))

@@ -174,6 +174,10 @@ def array(column: Sequence[object], text: bool) -> str:
     if not text:
         return "{" + ",".join(map(str, column)).replace("None", "NULL") + "}"
     values = cast("Sequence[str | None]", column)
+    if None not in values:
+        joined = '","'.join(cast("Sequence[str]", column))
+        if "\\" not in joined and joined.count('"') == 2 * (len(values) - 1):  # nothing in it has to be escaped
+            return f'{{"{joined}"}}'
     return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
 
 

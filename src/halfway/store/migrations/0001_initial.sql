@@ -1,6 +1,7 @@
 -- Times are microseconds since the epoch, UTC; ids and payloads are text; there are no booleans.
 -- The tables that every step writes have no foreign keys: each insert would lock and read the parent's row, which the same
 -- transaction has locked anyway, and retention deletes a run's rows in small batches.
+-- Half of each page of runs is kept free for their many updates, which then touch no index.
 -- Checks compare one by one: SQLite builds a list anew for every row that it checks against `in (…)`, three times the cost of the row.
 
 create table halfway_meta (
@@ -44,7 +45,7 @@ create table halfway_run (
     ended_at bigint,
     deadline_at bigint,
     timeout_at bigint
-);
+) /* pg: with (fillfactor = 50) */;
 create index halfway_run_open on halfway_run (id) where ended_at is null;
 create index halfway_run_blocked on halfway_run (resource, id) where blocked = 1 and ended_at is null;
 create index halfway_run_deadline on halfway_run (deadline_at) where ended_at is null and intent is null and deadline_at is not null;

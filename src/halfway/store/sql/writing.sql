@@ -1,7 +1,10 @@
+-- A running attempt is known here by its missing outcome, not by its missing end: of that there is an index of all that run, which
+-- a planner may take for the shorter way, and which is not.
+
 -- name: end_attempt
 -- The running attempt is over; no row if it has already been ended.
 update halfway_attempt set ended_at = :now, ended = :ended, code = :code, settled = :settled, gone_at = :gone_at
-where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n and ended_at is null;
+where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n and ended is null;
 
 -- name: settle_attempt
 -- What became of a lost attempt is known now.
@@ -74,7 +77,7 @@ select action_id, run_id from halfway_audit where action_id in :ids[];
 -- The effect of a running attempt begins, unless it has begun before, or cancel or deadline bind it.
 update halfway_attempt set mark_at = :now
 where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n
-    and ended_at is null and mark_at is null
+    and ended is null and mark_at is null
     and (:bound = 0 or not exists (
         select 1 from halfway_run where id = :run_id and (intent is not null or deadline_at <= :now)
     ));
@@ -83,7 +86,7 @@ where run_id = :run_id and step = :step and round = :round and item = :item and 
 -- Facts of an attempt that still runs.
 insert into halfway_evidence (run_id, step, round, item, kind, n, at, data)
 select run_id, step, round, item, kind, n, cast(:now as bigint), cast(:data as text) from halfway_attempt
-where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n and ended_at is null;
+where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n and ended is null;
 
 -- name: keep_artifact
 -- An artifact of an attempt that still runs.
@@ -91,7 +94,7 @@ insert into halfway_artifact (id, run_id, step, round, item, kind, n, name, sha2
 select cast(:id as text), run_id, step, round, item, kind, n, cast(:name as text), cast(:sha256 as text), cast(:size as bigint),
     cast(:now as bigint)
 from halfway_attempt
-where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n and ended_at is null;
+where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n and ended is null;
 
 -- name: end_attempt (postgres)
 -- All at once: a statement for each row costs more than what it does.
@@ -101,7 +104,7 @@ from unnest(
     :run_id::text[], :step::text[], :round::bigint[], :item::text[], :kind::text[], :n::bigint[]
 ) as r (now, ended, code, settled, gone_at, run_id, step, round, item, kind, n)
 where attempt.run_id = r.run_id and attempt.step = r.step and attempt.round = r.round and attempt.item = r.item
-    and attempt.kind = r.kind and attempt.n = r.n and attempt.ended_at is null;
+    and attempt.kind = r.kind and attempt.n = r.n and attempt.ended is null;
 
 -- name: start_attempt (postgres)
 -- All at once.
