@@ -13,7 +13,6 @@ SHELL := /bin/bash
 BIN := .venv/bin
 UV := $(shell command -v uv 2>/dev/null)
 TYPED := $(wildcard src tests/typing)
-GENERATE := $(wildcard scripts/generate.py)
 
 # Hashes first, then the project itself, built by the hatchling that was just checked.
 ifdef UV
@@ -42,7 +41,8 @@ check: .venv/.dev-ready ## format, lint, import contract, types, generated files
 	$(BIN)/lint-imports
 	$(BIN)/mypy $(TYPED)
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright $(TYPED)
-	$(if $(GENERATE),$(BIN)/python $(GENERATE) --check)
+	$(BIN)/python scripts/generate.py --check
+	$(BIN)/python scripts/i18n.py --check
 
 format: .venv/.dev-ready ## rewrite the sources in the house's format
 	$(BIN)/ruff check --fix --exit-zero --quiet .
@@ -56,6 +56,7 @@ crash: .venv/.dev-ready ## kill a worker at every commit, on both databases
 
 docs: .venv/.dev-ready ## write the generated parts of the documentation anew
 	$(BIN)/python scripts/generate.py
+	$(BIN)/python scripts/i18n.py
 
 # Versions and hashes, no addresses: two lists, the second a part of the first.
 lock: .venv/.python-ready ## choose the newest versions that fit pyproject.toml

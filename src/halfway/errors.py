@@ -75,6 +75,8 @@ MESSAGES: dict[str, str] = {
     "recorded. Stop the work.",
     "MARK_REFUSED": "The effect of step {step} in run {run} was not begun: {reason} Nothing has happened outside.",
     "MARK_MISUSED": "Step {step} in run {run} {problem} Enclose its one outside call in 'with mark:' exactly once.",
+    "WORKER_DIES": "The worker process died {count} times shortly after its start, the last time {how}. "
+    "Look at its output above for the cause, then start it again.",
     "WORKER_OVER": "This worker was declared dead and has stopped: {reason} Start it again.",
     "TIMEOUT_WAITING": "Run {run} is still {status} after {seconds} s. It goes on by itself; ask again later.",
     "ILLEGAL_TRANSITION": "A {what} that is {state} cannot take '{trigger}'.",

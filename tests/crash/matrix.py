@@ -38,11 +38,13 @@ class Nursery:
         for program in self._programs:
             self._free.put(program)
 
-    def live(self, flow: str, world: World, at: str = "", how: str = "kill") -> Undisturbed | None:
+    def live(
+        self, flow: str, world: World, at: str = "", how: str = "kill", order: tuple[str, dict[str, str]] | None = None
+    ) -> Undisturbed | None:
         """One life of a process, that is killed at this point or loses its connection there; None if it was killed."""
         program = self._free.get()
         try:
-            program.tell(json.dumps([flow, world.url, str(world.folder / "ledger"), at, how]))
+            program.tell(json.dumps([flow, world.url, str(world.folder / "ledger"), at, how, order]))
             code, told = json.loads(program.told())
             assert code in (0, -signal.SIGKILL), f"exit code {code} at {at}:\n{program.errors()}"
         finally:

@@ -93,9 +93,15 @@ class Program:
 
 
 class Worker(Program):
-    """A worker process for the workflows that `module:function` answers; see `tests.crash.worker`. It works when this returns."""
+    """A worker process for the workflows that `module:function` answers, see `tests.crash.worker`. It works when this returns.
 
-    def __init__(self, flows: str, url: str, ledger: object, *, kill_at: str = "", **settings: Any) -> None:
-        options = [f"--{name}" if value is True else f"--{name}={value}" for name, value in settings.items()]
-        super().__init__("tests.crash.worker", flows, url, ledger, *options, HALFWAY_KILL_AT=kill_at)
+    Options in capitals are its environment.
+    """
+
+    def __init__(self, flows: str, url: str, ledger: object, *, kill_at: str = "", **options: Any) -> None:
+        environment = {name: str(value) for name, value in options.items() if name.isupper()} | {"HALFWAY_KILL_AT": kill_at}
+        given = [
+            f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items() if not name.isupper() and value is not False
+        ]
+        super().__init__("tests.crash.worker", flows, url, ledger, *given, **environment)
         self.epoch = self.told()

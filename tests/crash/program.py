@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import NamedTuple, NoReturn, TypeVar
 
 import halfway.store.dialects.postgres  # noqa: F401 - so that no life has to load it
-from halfway import Halfway, Settings
+from halfway import Halfway, RunStatus, Settings, Workflow
 from halfway.engine.worker import Worker  # noqa: F401
 from halfway.errors import DatabaseError
 from halfway.ports import Points
@@ -27,7 +27,7 @@ from tests.engine.harness import FAST, Order
 T = TypeVar("T")
 
 # It looks around rarely, so that nearly all commits are those of the run; what is due wakes it anyway.
-QUIET = Settings(**(vars(FAST) | {"poll": 0.5, "beat": 5.0, "sweep": 5.0, "lease": 30.0}))
+QUIET = Settings(**(vars(FAST) | {"poll": 0.5, "beat": 0.5, "sweep": 5.0, "lease": 30.0}))
 
 
 class Request(NamedTuple):
@@ -38,6 +38,7 @@ class Request(NamedTuple):
     ledger: str
     at: str  # `point:n`; empty: nowhere
     how: str  # kill or cut
+    order: tuple[str, dict[str, str]] | None = None  # what a person orders instead: the action and its arguments
 
 
 class CutAt:
@@ -64,13 +65,20 @@ def live(request: Request) -> None:
     points = points_of(request)
     wf = FLOWS[request.flow](request.url, Ledger(request.ledger), points.reached)
     app = Halfway(request.url, workflows=[wf], settings=QUIET, points=points)
-    run = persist(lambda: app.start(wf, Order()))
-    worker = persist(lambda: app.worker(slots=2))
-    persist(worker.start)
-    run = app.result(run, timeout=timedelta(seconds=60))
+    if request.order is not None:
+        action, arguments = request.order
+        status = getattr(app.control, action)(**arguments).after
+    else:
+        status = work(app, wf)
     app.close()
     seen = points.seen if isinstance(points, RecordPoints) else []
-    os.write(1, json.dumps({"status": run.status, "points": seen}).encode())
+    os.write(1, json.dumps({"status": status, "points": seen}).encode())
+
+
+def work(app: Halfway, wf: Workflow[Order]) -> RunStatus:
+    run = persist(lambda: app.start(wf, Order()))
+    persist(app.worker(slots=2).start)
+    return app.result(run, timeout=timedelta(seconds=60)).status
 
 
 def persist(act: Callable[[], T]) -> T:

@@ -84,8 +84,8 @@ class Page:
 
 
 def pages() -> list[Page]:
-    """README, ARCHITECTURE and everything under docs, but for what a command writes."""
-    found = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """README, ARCHITECTURE, the examples' README and everything under docs, but for what a command writes."""
+    found = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [Page(path=path) for path in found if path.name not in WRITTEN_BY_A_COMMAND]
 
 

@@ -17,7 +17,7 @@ from halfway.domain.draft import Change
 from halfway.domain.facts import CancelAsked
 from halfway.errors import DatabaseBusy, DatabaseError, Exit, HalfwayError, InvalidInput, SchemaError
 from halfway.store import Store, migrate, open_store, status
-from halfway.store.urls import masked
+from halfway.store.dialects.urls import masked
 from tests.conftest import command, name_of, named
 from tests.store.world import TWO, new_run, read, start
 

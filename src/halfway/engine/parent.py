@@ -263,8 +263,7 @@ class Parent:
     def _pause(self, code: int) -> None:
         """Before the next child, longer each time; too many quick deaths have a cause that a restart does not remove."""
         if self._deaths >= QUICK_DEATHS:
-            reason = f"its process died {self._deaths} times shortly after its start, the last time {_told(code)}."
-            raise WorkerOver("WORKER_OVER", reason=reason)
+            raise WorkerOver("WORKER_DIES", count=self._deaths, how=_told(code))
         pause = min(0.1 * 2**self._deaths, LONGEST_PAUSE) if self._deaths or code == Exit.DATABASE else 0.0
         log.warning("the worker process ended %s; a new one starts in %.1f s", _told(code), pause)
         until = monotonic() + pause

@@ -16,13 +16,13 @@ from pathlib import Path
 from halfway.ports import NoPoints, Points
 from halfway.store.artifacts import StoreArtifacts
 from halfway.store.database import Database
+from halfway.store.dialects.urls import dialect_of
 from halfway.store.ids import new_id
 from halfway.store.life import identity
 from halfway.store.lives import StoreLives
 from halfway.store.migrate import Migration, SchemaStatus, migrate_schema, require_schema, schema_status
 from halfway.store.reading import StoreReading
 from halfway.store.runs import StoreRuns
-from halfway.store.urls import dialect_of
 
 __all__ = ["Store", "identity", "migrate", "new_id", "open_store", "status"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from halfway.errors import DatabaseError
 from halfway.ports import Epoch
 from halfway.store.database import Database, Purpose
 from halfway.store.ids import new_id
@@ -21,8 +22,7 @@ class StoreLives:
 
     def begin(self, *, host: str, pid: int, identity: str, kill_after: int | None) -> str:
         epoch = new_id()
-        if self._locks is not None:
-            self._locks.take(epoch)
+        self._take(epoch)
         try:
             with self._database.transaction("begin", purpose=Purpose.BEAT) as session:
                 now = session.now
@@ -33,6 +33,13 @@ class StoreLives:
                 self._locks.remove(epoch)
             raise
         return epoch
+
+    def _take(self, epoch: str) -> None:
+        try:
+            if self._locks is not None:
+                self._locks.take(epoch)
+        except OSError as error:
+            raise DatabaseError("DATABASE_FULL", url=self._database.dialect.url, problem=f"{error}.") from error
 
     def beat(self, epoch: str) -> bool:
         if self._locks is not None:

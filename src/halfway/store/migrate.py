@@ -58,13 +58,17 @@ def migrations(dialect: str) -> tuple[Migration, ...]:
     return tuple(found)
 
 
+def newest(dialect: str) -> int:
+    """The schema that this version needs."""
+    return migrations(dialect)[-1].number
+
+
 def schema_status(database: Database) -> SchemaStatus:
     """Reads what was applied; a database without our tables has schema 0."""
     with database.connection(Purpose.READ) as connection:
         connection.begin(write=False, clock=False)
         applied = _applied(connection) if connection.has_table("halfway_migration") else ()
-    needed = migrations(database.dialect.name)[-1].number
-    return SchemaStatus(applied[-1].number if applied else 0, needed, applied)
+    return SchemaStatus(applied[-1].number if applied else 0, newest(database.dialect.name), applied)
 
 
 def require_schema(database: Database, status: SchemaStatus) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import assert_never
 
 from halfway.domain.draft import Audit, Change, Payload
 from halfway.domain.facts import Command, EndAttempt, Move, Note, SetRun, SettleAttempt, StartAttempt
@@ -43,23 +42,20 @@ class Writing:
         after = before
         seq = before.seq
         for command in change.commands:
-            match command:
-                case Move(record, _, keep):
-                    moved[record.key] = record
-                    if keep:
-                        kept.add(record.key)
-                case Note():
-                    seq += 1
-                    self._note(before.id, seq, command)
-                case SetRun(after, ended):
-                    self._run(before, after, ended)
-                case StartAttempt() | EndAttempt() | SettleAttempt():
-                    pass
-                case _:
-                    assert_never(command)
+            if isinstance(command, Note):
+                seq += 1
+                self._note(before.id, seq, command)
+            elif isinstance(command, Move):
+                moved[command.record.key] = command.record
+                if command.keep:
+                    kept.add(command.record.key)
+            elif isinstance(command, SetRun):
+                after = command.run
+                self._run(before, after, command.ended)
+        for command in change.commands:
+            self._attempt(before.id, command, moved)
         for key, record in moved.items():
             self._record(before, record, routes[key.step], change.payloads.get(key, NOTHING), key in kept)
-        self._attempts(before.id, change.commands, moved)
         if change.audit is not None:
             self._audit(before, after, change.audit)
 
@@ -92,21 +88,29 @@ class Writing:
 
     # ── one kind of row each; values in the order of the statement's parameters ──
 
-    def _attempts(self, run_id: str, commands: tuple[Command, ...], moved: Mapping[Key, Record]) -> None:
-        now = self.now
-        for command in commands:
-            match command:
-                case EndAttempt((step, round, item, kind), n, ended, code, gone_at):
-                    settled = _settled(moved.get(command.key), command)
-                    self.ends.append((now, ended.value, code, settled, gone_at, run_id, step, round, item, kind.value, n))
-                case StartAttempt((step, round, item, kind), n, epoch, marked):
-                    self.starts.append((run_id, step, round, item, kind.value, n, epoch, now, now if marked else None))
-                case SettleAttempt((step, round, item, kind), n, how, gone_at) if how:
-                    self.settles.append((how, gone_at, run_id, step, round, item, kind.value, n))
-                case SettleAttempt((step, round, item, kind), n, _, gone_at):
-                    self.gone.append((gone_at, run_id, step, round, item, kind.value, n))
-                case _:
-                    pass
+    def _attempt(self, run_id: str, command: Command, moved: Mapping[Key, Record]) -> None:
+        if isinstance(command, StartAttempt):
+            self._start(run_id, command)
+        elif isinstance(command, EndAttempt):
+            self._end(run_id, command, moved)
+        elif isinstance(command, SettleAttempt):
+            self._settle(run_id, command)
+
+    def _start(self, run_id: str, command: StartAttempt) -> None:
+        (step, round, item, kind), n, epoch, marked = command
+        self.starts.append((run_id, step, round, item, kind._value_, n, epoch, self.now, self.now if marked else None))
+
+    def _end(self, run_id: str, command: EndAttempt, moved: Mapping[Key, Record]) -> None:
+        (step, round, item, kind), n, ended, code, gone_at = command
+        settled = _settled(moved.get(command.key), command) if ended is Ended.LOST else None
+        self.ends.append((self.now, ended._value_, code, settled, gone_at, run_id, step, round, item, kind._value_, n))
+
+    def _settle(self, run_id: str, command: SettleAttempt) -> None:
+        (step, round, item, kind), n, how, gone_at = command
+        if how:
+            self.settles.append((how, gone_at, run_id, step, round, item, kind._value_, n))
+        else:
+            self.gone.append((gone_at, run_id, step, round, item, kind._value_, n))
 
     def _record(self, run: RunRow, record: Record, route: str, payload: Payload, keep: bool) -> None:
         (
@@ -115,8 +119,8 @@ class Writing:
         ) = record  # fmt: skip
         output = payload.output if keep and status is not RecordStatus.PENDING else None
         row = (
-            run.id, step, round, item, kind.value, status.value, route, run.priority, ready_at, attempts, failures, lost, effect.value,
-            code, asks, looks, first_at, started_at, ended_at, output,
+            run.id, step, round, item, kind._value_, status._value_, route, run.priority, ready_at, attempts, failures, lost,
+            effect._value_, code, asks, looks, first_at, started_at, ended_at, output,
             made_storable(payload.error),
         )  # fmt: skip
         self.records.append(row)
@@ -128,12 +132,12 @@ class Writing:
             self.notes.append((run_id, seq, self.now, name, None, None, None, None, n, text))
         else:
             step, round, item, kind = key
-            self.notes.append((run_id, seq, self.now, name, step, round, item, kind.value, n, text))
+            self.notes.append((run_id, seq, self.now, name, step, round, item, kind._value_, n, text))
 
     def _run(self, before: RunRow, after: RunRow, ended: bool) -> None:
         row = (
-            after.status.value,
-            None if after.intent is None else after.intent.value,
+            after.status._value_,
+            None if after.intent is None else after.intent._value_,
             after.revision,
             after.seq,
             1 if after.blocked else 0,
@@ -146,7 +150,8 @@ class Writing:
         )
         if ended:
             self.ended.append(row)
-            self.leases.append((before.id,))
+            if before.resource is not None:
+                self.leases.append((before.id,))
         else:
             self.runs.append(row)
 
@@ -154,13 +159,13 @@ class Writing:
         require_storable(actor=audit.actor, reason=audit.reason, evidence=audit.evidence)
         row = (
             audit.action_id, self.now, audit.actor, audit.action, before.id, audit.step, audit.reason, audit.evidence,
-            before.status.value, after.status.value,
+            before.status._value_, after.status._value_,
         )  # fmt: skip
         self.audits.append(row)
 
 
 def _settled(record: Record | None, command: EndAttempt) -> str | None:
     """A lost attempt without an effect, of a READ for instance, leaves nothing to be settled."""
-    if command.ended is not Ended.LOST or record is None or any(attempt.n == command.n for attempt in record.open):
+    if record is None or any(attempt.n == command.n for attempt in record.open):
         return None
     return "NOTHING_TO_LOSE"

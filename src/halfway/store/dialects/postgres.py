@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import select
-import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -19,6 +18,8 @@ from psycopg.types.numeric import Int8Dumper
 from halfway.errors import DatabaseBusy, DatabaseError, InvalidInput, SchemaError
 from halfway.ports import GuardFailed
 from halfway.store.database import Purpose, Row, Session, Work, leads_to
+from halfway.store.dialects.clock import Clock
+from halfway.store.migrate import newest
 from halfway.store.statements import statements
 
 CLOCK = b"""select (extract(epoch from clock_timestamp()) * 1000000)::bigint
@@ -39,7 +40,7 @@ SETTINGS = {
     Purpose.WRITE: BY_INDEX | limits(lock=LOCK_SECONDS * 1000, statement=30_000, idle=30_000),
     Purpose.READ: limits(lock=LOCK_SECONDS * 1000, statement=30_000, idle=30_000),
     Purpose.BEAT: BY_INDEX | limits(lock=1_500, statement=3_000, idle=3_000),
-    Purpose.LOCAL: limits(lock=LOCK_SECONDS * 1000, statement=0, idle=3_600_000),
+    Purpose.LOCAL: limits(lock=30_000, statement=0, idle=3_600_000),
 }
 CONNECTION = {  # what the URL may say otherwise
     "application_name": "halfway",
@@ -61,7 +62,7 @@ class UntypedInt(Int8Dumper):
 class PostgresConnection:
     """A connection, and the transaction on it."""
 
-    def __init__(self, raw: psycopg.Connection[Any], clock: Callable[[int], int]) -> None:
+    def __init__(self, raw: psycopg.Connection[Any], clock: Clock) -> None:
         self.raw: Any = raw
         self.now = 0
         self._connection = raw
@@ -162,7 +163,7 @@ class PostgresConnection:
     def _set_clock(self, cursor: psycopg.RawCursor[Row]) -> None:
         row = cursor.fetchone()
         assert row is not None
-        self.now = self._clock(row[0])
+        self.now = self._clock.see(row[0])
 
     def _own(self) -> None:
         if os.getpid() != self._process:
@@ -207,8 +208,7 @@ class Postgres:
     def __init__(self, url: str, shown: str) -> None:
         self.url = shown
         self._secret = url
-        self._clock_lock = threading.Lock()
-        self._latest = 0
+        self._clock = Clock()
         self._server: Row | None = None
 
     def create(self) -> bool:
@@ -226,13 +226,7 @@ class Postgres:
         except BaseException:
             raw.close()
             raise
-        return PostgresConnection(raw, self.clock)
-
-    def clock(self, now: int) -> int:
-        """The time of the server; it never goes backwards in a process."""
-        with self._clock_lock:
-            self._latest = max(self._latest, now)
-            return self._latest
+        return PostgresConnection(raw, self._clock)
 
     def gives(self, kind: type) -> bool:
         return kind is psycopg.Connection
@@ -245,7 +239,7 @@ class Postgres:
         if raw.autocommit and raw.info.transaction_status is TransactionStatus.IDLE:
             problem = "a connection that commits by itself, without an open transaction"
             raise InvalidInput("CONNECTION_REFUSED_WITHIN", given=problem, url=self.url)
-        session = PostgresConnection(raw, self.clock)
+        session = PostgresConnection(raw, self._clock)
         session.read_clock()  # begins the caller's transaction if the driver has not yet done so
         with raw.transaction():  # a savepoint inside it
             yield session
@@ -267,7 +261,7 @@ class Postgres:
             case errors.DiskFull():
                 return DatabaseError("DATABASE_FULL", url=self.url, problem="its disk is full.")
             case errors.UndefinedTable() if "halfway_" in str(error):
-                return SchemaError("SCHEMA_OUTDATED", url=self.url, found=0, needed=1)
+                return SchemaError("SCHEMA_OUTDATED", url=self.url, found=0, needed=newest(self.name))
             case errors.ReadOnlySqlTransaction():
                 return DatabaseError("DATABASE_UNREACHABLE", url=self.url, problem="the server only reads at present.")
             case psycopg.OperationalError() | psycopg.InterfaceError():

@@ -6,16 +6,17 @@ import json
 import os
 import random
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from halfway.errors import DatabaseBusy, DatabaseError, HalfwayError, InvalidInput, SchemaError
+from halfway.errors import DatabaseBusy, DatabaseError, InvalidInput, SchemaError
 from halfway.ports import GuardFailed
 from halfway.store.database import Purpose, Row, Session, Work, leads_to
+from halfway.store.dialects.clock import Clock
+from halfway.store.migrate import newest
 from halfway.store.statements import Statement, statements
 
 PATIENCE = 10.0  # seconds until a locked database counts as busy
@@ -29,7 +30,7 @@ T = TypeVar("T")
 class SqliteConnection:
     """A connection, and the transaction on it."""
 
-    def __init__(self, raw: sqlite3.Connection, clock: Callable[[int], int], path: Path) -> None:
+    def __init__(self, raw: sqlite3.Connection, clock: Clock, path: Path) -> None:
         self.raw: Any = raw
         self.path = path
         self.file = file_of(path)
@@ -49,8 +50,9 @@ class SqliteConnection:
             self.read_clock()
 
     def read_clock(self) -> None:
-        """The first read; in a transaction that only reads, this is where it may have to wait."""
-        self.now = self._clock(patiently(lambda: self._cursor.execute(CLOCK).fetchone()[0]))
+        """That of this machine. It is the first read: in a transaction that only reads, this is where it may have to wait."""
+        offset = patiently(lambda: self._cursor.execute(CLOCK).fetchone()[0])
+        self.now = self._clock.see(time.time_ns() // 1000 + offset)
 
     def has_table(self, name: str) -> bool:
         text = "select 1 from sqlite_master where type = 'table' and name = ?"
@@ -162,16 +164,15 @@ class Sqlite:
         self.url = url
         self.path = path
         self.folder = path.with_name(path.name + ".halfway")
-        self._clock_lock = threading.Lock()
-        self._latest = 0
+        self._clock = Clock()
 
     def connect(self, purpose: Purpose) -> SqliteConnection:
-        return SqliteConnection(self.open(local=purpose is Purpose.LOCAL), self.clock, self.path)
+        return SqliteConnection(self.open(local=purpose is Purpose.LOCAL), self._clock, self.path)
 
     def create(self) -> bool:
         raw = self.open(create=True)
         try:
-            return not SqliteConnection(raw, self.clock, self.path).has_table("halfway_migration")
+            return not SqliteConnection(raw, self._clock, self.path).has_table("halfway_migration")
         finally:
             raw.close()
 
@@ -198,12 +199,6 @@ class Sqlite:
             raise
         return raw
 
-    def clock(self, offset: int) -> int:
-        """The time of this machine, which is the database's; it never goes backwards in a process."""
-        with self._clock_lock:
-            self._latest = max(self._latest, time.time_ns() // 1000 + offset)
-            return self._latest
-
     def gives(self, kind: type) -> bool:
         return kind is sqlite3.Connection
 
@@ -215,7 +210,7 @@ class Sqlite:
         if not raw.in_transaction:
             problem = "a connection without an open transaction (say 'begin' first)"
             raise InvalidInput("CONNECTION_REFUSED_WITHIN", given=problem, url=self.url)
-        session = SqliteConnection(raw, self.clock, self.path)
+        session = SqliteConnection(raw, self._clock, self.path)
         session.read_clock()
         raw.execute("savepoint halfway")
         try:
@@ -234,7 +229,7 @@ class Sqlite:
         return bool(files and files[0]) and self.path.exists() and os.path.samefile(files[0], self.path)
 
     def translate(self, error: BaseException) -> Exception | None:
-        if not isinstance(error, sqlite3.Error) or isinstance(error, HalfwayError):
+        if not isinstance(error, sqlite3.Error):
             return None
         match _primary(error):
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
@@ -246,6 +241,6 @@ class Sqlite:
             case sqlite3.SQLITE_CANTOPEN:
                 return DatabaseError("DATABASE_UNREACHABLE", url=self.url, problem=f"{error}.")
             case _ if "no such table: halfway_" in str(error):
-                return SchemaError("SCHEMA_OUTDATED", url=self.url, found=0, needed=1)
+                return SchemaError("SCHEMA_OUTDATED", url=self.url, found=0, needed=newest(self.name))
             case _:
                 return None

@@ -151,3 +151,18 @@ from unnest(
     :now::bigint[], :ended_at::bigint[], :timeout_at::bigint[], :id::text[], :before_revision::bigint[]
 ) as r (status, intent, revision, seq, blocked, started_at, now, ended_at, timeout_at, id, before_revision)
 where run.id = r.id and run.revision = r.before_revision;
+
+-- name: end_run (postgres)
+-- All at once.
+update halfway_run as run set status = r.status, intent = r.intent, revision = r.revision, seq = r.seq, blocked = r.blocked,
+    started_at = r.started_at, updated_at = r.now, ended_at = r.ended_at, timeout_at = r.timeout_at
+from unnest(
+    :status::text[], :intent::text[], :revision::bigint[], :seq::bigint[], :blocked::bigint[], :started_at::bigint[],
+    :now::bigint[], :ended_at::bigint[], :timeout_at::bigint[], :id::text[], :before_revision::bigint[]
+) as r (status, intent, revision, seq, blocked, started_at, now, ended_at, timeout_at, id, before_revision)
+where run.id = r.id and run.revision = r.before_revision
+    and not exists (
+        select 1 from halfway_record
+        where run_id = run.id and kind in ('STEP', 'COMPENSATION') and status in ('RUNNING', 'UNKNOWN')
+    );
+
