@@ -130,7 +130,7 @@ class Halfway:
         if within is None:  # else the caller has not committed yet, and the worker's next look finds it
             self._wake(tuple({route for one in started for route in one.ready}))
         return [
-            _fresh(workflow, asked) if one.created else self._run(workflow, one.run_id, created=False)
+            _fresh(workflow, asked, one.key) if one.created else self._run(workflow, one.run_id, created=False)
             for asked, one in zip(new, started, strict=True)
         ]
 
@@ -239,9 +239,9 @@ async def _in_thread(work: Callable[[], T]) -> T:
     return await asyncio.to_thread(work)
 
 
-def _fresh(workflow: Workflow[I], new: NewRun) -> Run[I]:
+def _fresh(workflow: Workflow[I], new: NewRun, key: str | None) -> Run[I]:
     return Run(
-        id=new.id, type=workflow.name, version=workflow.version, key=new.key, status=RunStatus.PENDING, input=workflow.parse(new.input),
+        id=new.id, type=workflow.name, version=workflow.version, key=key, status=RunStatus.PENDING, input=workflow.parse(new.input),
         failure=None, created=True, outputs={}, steps={},
     )  # fmt: skip
 

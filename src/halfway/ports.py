@@ -35,6 +35,7 @@ class Started(NamedTuple):
     run_id: str
     created: bool
     ready: tuple[str, ...] = ()  # routes that have work now
+    key: str | None = None  # under which it stands: `key`, or `key#2` for a second run
 
 
 class Ready(NamedTuple):
@@ -318,6 +319,7 @@ class Detail(NamedTuple):
     input: str
     actor: str
     updated_at: int
+    now: int  # the database's time of this reading
     records: tuple[RecordDetail, ...]
     evidence: tuple[EvidenceRow, ...]
     artifacts: tuple[ArtifactRow, ...]

@@ -261,3 +261,12 @@ def test_whatever_it_is_it_comes_back_or_is_refused(value: object) -> None:
         assert where.startswith("$")
     else:
         assert back == value
+
+
+def test_a_secret_in_a_value_is_stored_without_it(caplog: pytest.LogCaptureFixture) -> None:
+    adapter = TypeAdapter(dict[str, str])
+    text = encode(adapter, {"url": "postgres://shop:hunter2hunter2@db/shop", "n": "1"}, what="output of CONNECT")
+    assert "hunter2" not in text
+    assert decode(adapter, text)["n"] == "1"
+    assert "output of CONNECT" in caplog.text
+    assert "hunter2" not in caplog.text

@@ -222,7 +222,7 @@ def test_init_writes_an_example_that_works_and_overwrites_nothing(small: Project
     folder = tmp_path / "fresh"
     assert small.run("init", str(folder)).exit_code == 0
     small.folder = folder
-    started = small.process("start", "GREET", "--input", '{"name": "Ada"}')
+    started = small.process("start", "GREET", "--input", '{"id": "g-1", "name": "Ada"}')
     run = started.communicate(timeout=30)[0].strip()
     worker = small.process("worker")
     url = f"sqlite:///{folder / 'halfway.db'}"

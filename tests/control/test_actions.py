@@ -80,3 +80,21 @@ def test_the_audit_tells_before_and_after(harness: type[Harness]) -> None:
     [row] = h.app.store.reading.audit(run.id)
     assert (row.before, row.after) == (RunStatus.FAILED, RunStatus.SUCCESS) == (done.before, done.after)
     assert (row.audit.actor, row.audit.action, row.audit.step, row.audit.evidence) == ("kim", "mark-success", "ONLY", "row 7")
+
+
+def test_a_run_is_not_reopened_once_a_later_one_stands_under_its_key(harness: type[Harness]) -> None:
+    h, run = failed(harness)
+    wf = h.app._workflow_of(run)
+    again = h.start(wf, Order(), again="the customer asked")
+    assert again.key == "o1#2"
+    with pytest.raises(Conflict, match="later run"):
+        h.app.control.resume(run.id, actor="kim", reason="x")
+    assert h.status(run) is RunStatus.FAILED
+    assert h.app.store.reading.audit(run.id) == []
+
+
+def test_a_second_run_is_refused_once_the_first_was_reopened(harness: type[Harness]) -> None:
+    h, run = failed(harness)
+    h.app.control.resume(run.id, actor="kim", reason="x")
+    with pytest.raises(Conflict, match="not final"):
+        h.start(h.app._workflow_of(run), Order(), again="the customer asked")

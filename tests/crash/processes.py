@@ -101,7 +101,9 @@ class Worker(Program):
     def __init__(self, flows: str, url: str, ledger: object, *, kill_at: str = "", **options: Any) -> None:
         environment = {name: str(value) for name, value in options.items() if name.isupper()} | {"HALFWAY_KILL_AT": kill_at}
         given = [
-            f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items() if not name.isupper() and value is not False
+            f"--{name}" if value is True else f"--{name}={value}"
+            for name, value in options.items()
+            if not name.isupper() and value is not False
         ]
         super().__init__("tests.crash.worker", flows, url, ledger, *given, **environment)
         self.epoch = self.told()

@@ -22,16 +22,17 @@ from tests.faults.receiver import Receiver, nobody_listens
 
 SOON = Retry(3, wait=timedelta(milliseconds=10))
 LOST = ["close", "504", "stall"]
+HASTY = {"stall": 0.3}  # seconds until a client gives up
 
 
-def posting(where: Callable[[int], str], *, probe: bool) -> Workflow[Order]:
+def posting(where: Callable[[int], str], *, probe: bool, patience: float = 10.0) -> Workflow[Order]:
     """One thing is created over HTTP; with a probe, or only with the name of a log where a person can look."""
     wf = flow(retry=SOON)
 
     @wf.step(Effect.CREATE, evidence="the receiver's list")
     def create(step: Step[Order], mark: Mark) -> str:
         with mark:
-            answer = httpx2.post(f"{where(step.attempt)}/things", json={"key": step.key}, timeout=0.3)
+            answer = httpx2.post(f"{where(step.attempt)}/things", json={"key": step.key}, timeout=patience)
             answer.raise_for_status()
             return str(answer.json()["id"])
 
@@ -39,7 +40,7 @@ def posting(where: Callable[[int], str], *, probe: bool) -> Workflow[Order]:
 
         @create.probe(settle=timedelta(0), retry=SOON)
         def find(step: Step[Order]) -> Found[str] | Absent:
-            answer = httpx2.get(f"{where(0)}/things", params={"key": step.key}, timeout=5)
+            answer = httpx2.get(f"{where(0)}/things", params={"key": step.key}, timeout=10)
             if answer.status_code == 404:
                 return Absent()
             answer.raise_for_status()
@@ -50,7 +51,7 @@ def posting(where: Callable[[int], str], *, probe: bool) -> Workflow[Order]:
 
 def flows(url: str, ledger: Ledger) -> list[Workflow[Any]]:
     """For a worker process: the receiver is in the environment."""
-    return [posting(lambda n: os.environ["RECEIVER"], probe=os.environ["PROBE"] == "yes")]
+    return [posting(lambda n: os.environ["RECEIVER"], probe=os.environ["PROBE"] == "yes", patience=60)]
 
 
 def order_of_events(ledger: Ledger) -> list[object]:
@@ -61,7 +62,7 @@ def order_of_events(ledger: Ledger) -> list[object]:
 def test_a_lost_answer_that_is_found_is_a_success_with_what_was_found(harness: type[Harness], ledger: Ledger, mishap: str) -> None:
     """B02 a, b, c."""
     with Receiver(ledger, mishap) as receiver:
-        wf = posting(lambda n: receiver.url, probe=True)
+        wf = posting(lambda n: receiver.url, probe=True, patience=HASTY.get(mishap, 10))
         h = harness(wf)
         run = h.run(wf, Order())
         assert run.status is RunStatus.SUCCESS
@@ -105,7 +106,7 @@ def test_a_look_that_fails_has_not_said_absent_and_a_person_decides(harness: typ
 def test_without_a_probe_nothing_is_sent_again_until_a_person_has_decided(harness: type[Harness], ledger: Ledger, mishap: str) -> None:
     """B02 a, b, c without a reconcile function."""
     with Receiver(ledger, mishap) as receiver:
-        wf = posting(lambda n: receiver.url, probe=False)
+        wf = posting(lambda n: receiver.url, probe=False, patience=HASTY.get(mishap, 10))
         h = harness(wf)
         with h.worker():
             run = h.start(wf, Order())

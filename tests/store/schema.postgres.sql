@@ -159,6 +159,7 @@ CREATE UNIQUE INDEX halfway_definition_pkey ON public.halfway_definition USING b
 CREATE INDEX halfway_evidence_by_run ON public.halfway_evidence USING btree (run_id)
 CREATE UNIQUE INDEX halfway_journal_pkey ON public.halfway_journal USING btree (run_id, seq)
 CREATE INDEX halfway_key_by_key ON public.halfway_key USING btree (key)
+CREATE INDEX halfway_key_by_run ON public.halfway_key USING btree (run_id)
 CREATE UNIQUE INDEX halfway_key_pkey ON public.halfway_key USING btree (type, key, n)
 CREATE INDEX halfway_lease_by_holder ON public.halfway_lease USING btree (holder)
 CREATE UNIQUE INDEX halfway_lease_pkey ON public.halfway_lease USING btree (key, slot)

@@ -171,6 +171,7 @@ CREATE INDEX halfway_audit_by_run on halfway_audit (run_id, at);
 CREATE INDEX halfway_definition_by_type on halfway_definition (type, version);
 CREATE INDEX halfway_evidence_by_run on halfway_evidence (run_id);
 CREATE INDEX halfway_key_by_key on halfway_key (key);
+CREATE INDEX halfway_key_by_run on halfway_key (run_id);
 CREATE INDEX halfway_lease_by_holder on halfway_lease (holder);
 CREATE INDEX halfway_record_asks on halfway_record (asks, run_id) where asks <> '';
 CREATE INDEX halfway_record_doubt on halfway_record (ready_at) where status = 'UNKNOWN' and ready_at is not null;

@@ -15,12 +15,14 @@ Every value is encoded by its annotation, decoded again and compared, so nothing
 | a subclass of the annotated model, excluded fields, a validator that changes its own result | refused |
 | a float of numpy | the same float; every other scalar or array of numpy is refused |
 | generator, open file, function, a value of another type than annotated | refused |
+| what looks like a secret (a token, a private key, `password=…`) | stored as `[REDACTED:kind]`; later steps read that |
 | a value that contains itself, nesting beyond about 200 levels, more than 256 KiB | refused |
 """
 
 from __future__ import annotations
 
 import dataclasses
+import logging
 import math
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -37,6 +39,8 @@ from halfway.errors import InvalidInput, UnstorableValue
 __all__ = ["LIMIT", "MESSAGE_LIMIT", "bounded", "decode", "describe", "encode", "problems", "redact"]
 
 T = TypeVar("T")
+
+log = logging.getLogger("halfway.values")
 
 LIMIT = 262_144  # bytes of UTF-8
 _DEEPEST = 190  # what JSON readers accept, with a margin
@@ -57,7 +61,9 @@ def encode(adapter: TypeAdapter[Any], value: object, *, what: str = "value") -> 
             raise _refusal(*(next(_impossible(value, "$", []), None) or found), what)
     if len(raw) > LIMIT:
         _check_size(adapter, value, what)
-    return raw.decode("ascii")
+    text = raw.decode("ascii")
+    safe = redact(text)
+    return text if safe is text else _without_secrets(adapter, safe, what)
 
 
 def decode(adapter: TypeAdapter[T], text: str, *, what: str = "value") -> T:
@@ -66,6 +72,16 @@ def decode(adapter: TypeAdapter[T], text: str, *, what: str = "value") -> T:
         return cast(T, adapter.validator.validate_json(text))
     except ValidationError as error:
         raise InvalidInput("VALUE_INVALID", what=what, problem=problems(error)) from None
+
+
+def _without_secrets(adapter: TypeAdapter[Any], safe: str, what: str) -> str:
+    """A value that held a secret is kept without it, if it then still is of its type (R-A10)."""
+    try:
+        adapter.validator.validate_json(safe)
+    except ValidationError:
+        raise _refusal("$", "it holds what looks like a secret", what) from None
+    log.warning("the %s held what looks like a secret; it is stored as [REDACTED]", what)
+    return safe
 
 
 def _check_size(adapter: TypeAdapter[Any], value: object, what: str) -> None:

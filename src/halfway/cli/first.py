@@ -29,10 +29,11 @@ FOLDER = Path(__file__).parent
 
 
 class Guest(BaseModel):
+    id: str  # keys hold ids, never the data of a person
     name: str
 
 
-greet = Workflow("GREET", Guest, version=1, owner="host", key=lambda guest: f"greet:{guest.name}")
+greet = Workflow("GREET", Guest, version=1, owner="host", key=lambda guest: f"greet:{guest.id}")
 
 
 @greet.step(Effect.READ)
@@ -91,7 +92,7 @@ def init(*, folder: Path, as_json: bool) -> None:
         chat(_("Add this to {file}:").format(file=project))
         chat(SETTINGS)
     chat(_("Start a run, then a worker, then look at it:"))
-    for command in ('halfway start GREET --input \'{"name": "Ada"}\'', "halfway worker", "halfway show greet:Ada"):
+    for command in ('halfway start GREET --input \'{"id": "g-1", "name": "Ada"}\'', "halfway worker", "halfway show greet:g-1"):
         chat(f"  {command}")
 
 

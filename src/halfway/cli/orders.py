@@ -8,7 +8,7 @@ from halfway.cli.i18n import _
 from halfway.cli.options import common, document, order, person, where
 from halfway.cli.output import chat, print_json
 from halfway.cli.place import control
-from halfway.control.actions import Outcome
+from halfway.control.actions import Carried
 
 RUN = click.argument("run")
 STEP = click.argument("step")
@@ -87,7 +87,7 @@ def cancel(*, run: str, reason: str, actor: str | None, app: str | None, url: st
         _tell(runs.cancel(run, actor=person(actor), reason=reason), as_json)
 
 
-def _tell(outcome: Outcome, as_json: bool) -> None:
+def _tell(outcome: Carried, as_json: bool) -> None:
     if as_json:
         print_json(
             {

@@ -92,7 +92,17 @@ def _serve(app: Halfway, queues: tuple[str, ...], slots: int, threads: int | Non
     serve(made, app.settings, url=app.url, beats=app.store.lives.beats, kill_after=kill_after / 1e6, report=report)
 
 
+class Line(logging.Formatter):
+    """A log line with the ids of the attempt it belongs to, if it belongs to one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        ids = ((name, getattr(record, name, "")) for name in ("workflowRunId", "stepRunId", "correlationId", "jobId"))
+        return " ".join([super().format(record), *(f"{name}={id}" for name, id in ids if id)])
+
+
 def _log() -> None:
     """Chatter of the engine goes to stderr, unless the app has arranged its own logging."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    to_stderr = logging.StreamHandler(sys.stderr)
+    to_stderr.setFormatter(Line("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[to_stderr])
     logging.getLogger("halfway").setLevel(logging.INFO)

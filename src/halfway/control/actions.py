@@ -19,7 +19,7 @@ from halfway.ports import GuardFailed, Reading, RunStore
 Can = Callable[[str, str, str], bool]  # (actor, action, run id)
 
 
-class Outcome(NamedTuple):
+class Carried(NamedTuple):
     """What an order did: the run's state before and after."""
 
     run_id: str
@@ -52,14 +52,14 @@ class Actions:
         self._wake = wake
         self._can = can
 
-    def resume(self, run: str, *, actor: str, reason: str, action_id: str | None = None, expected: int | None = None) -> Outcome:
+    def resume(self, run: str, *, actor: str, reason: str, action_id: str | None = None, expected: int | None = None) -> Carried:
         """Checks what the run builds on, then goes on with what stopped it. Nothing that is done runs again (R-B6, R-J6)."""
         return self._carry_out(run, "resume", ResumeAsked(), actor, reason, action_id=action_id, expected=expected)
 
     def retry(
         self, run: str, step: str, *, actor: str, reason: str, not_happened: bool = False, gone: bool = False, evidence: str | None = None,
         action_id: str | None = None, expected: int | None = None,
-    ) -> Outcome:  # fmt: skip
+    ) -> Carried:  # fmt: skip
         """Gives one failed step its attempts anew; `not_happened` settles an UNKNOWN step by a person's word and evidence."""
         if not_happened:
             _need("evidence", evidence, "Say what you saw at the receiver that proves that it did not happen.")
@@ -69,7 +69,7 @@ class Actions:
     def mark_success(
         self, run: str, step: str, *, actor: str, reason: str, evidence: str, output: str = "null", action_id: str | None = None,
         expected: int | None = None,
-    ) -> Outcome:  # fmt: skip
+    ) -> Carried:  # fmt: skip
         """A person has seen that the step's effect happened; `output` is the JSON that later steps will read."""
         _need("evidence", evidence, "Say what you saw at the receiver: an id, a log entry, a record.")
         order = MarkedSuccess(step)
@@ -77,14 +77,14 @@ class Actions:
             run, "mark-success", order, actor, reason, step=step, evidence=evidence, output=output, action_id=action_id, expected=expected
         )
 
-    def cancel(self, run: str, *, actor: str, reason: str, action_id: str | None = None, expected: int | None = None) -> Outcome:
+    def cancel(self, run: str, *, actor: str, reason: str, action_id: str | None = None, expected: int | None = None) -> Carried:
         """Asks the run to stop at the next safe boundary. What is done stays done (R-B9)."""
         return self._carry_out(run, "cancel", CancelAsked(), actor, reason, action_id=action_id, expected=expected)
 
     def _carry_out(
         self, run: str, action: str, order: Order, actor: str, reason: str, *, step: str | None = None, evidence: str | None = None,
         output: str | None = None, action_id: str | None = None, expected: int | None = None,
-    ) -> Outcome:  # fmt: skip
+    ) -> Carried:  # fmt: skip
         _need("reason", reason, "Say why; it is kept in the audit log.")
         run_id = self._reading.find(run)
         if not self._can(actor, action, run_id):
@@ -106,10 +106,11 @@ class Actions:
             if change is not None:
                 try:
                     tx.write([change])
-                except GuardFailed:  # the run is locked, so only the action's own id can stand there already
-                    raise Conflict("ACTION_REPEATED", action_id=audit.action_id, run=run_id) from None
+                except GuardFailed:  # the run is locked, so only the guard of a reopening can have refused
+                    later = "a later run stands under its key."
+                    raise Conflict("ACTION_REFUSED", action=action, run=run_id, problem=later, remedy="Work with that one.") from None
         self._wake(_routes(draft))
-        return Outcome(run_id, action, snapshot.run.status, draft.snapshot.run.status, draft.snapshot.run.revision, audit.action_id)
+        return Carried(run_id, action, snapshot.run.status, draft.snapshot.run.status, draft.snapshot.run.revision, audit.action_id)
 
     def _checked(self, step: StepSpec | None, output: str) -> str:
         """The output a person gives is one that the step could have given."""

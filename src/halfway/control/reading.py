@@ -201,9 +201,8 @@ class Control(Actions):
         detail = self._reading.detail(self._reading.find(run))
         spec = self._runs.spec(detail.run.hash)
         workers = sum(worker.epoch.state == "ALIVE" for worker in self._reading.workers())
-        now = max(time.time_ns() // 1000, detail.updated_at)
         story = tuple(self._journal(detail.run.id)) if journal else ()
-        return shown(spec, detail, story, self._reading.audit(detail.run.id), now, workers=workers)
+        return shown(spec, detail, story, self._reading.audit(detail.run.id), detail.now, workers=workers)
 
     def runs(
         self, *, status: RunStatus | str | None = None, type: str | None = None, search: str | None = None, limit: int = 50,

@@ -125,7 +125,11 @@ def late(turn: Turn, fact: Late) -> None:
 
 
 def _contradiction(turn: Turn, record: Record, fact: Late) -> None:
-    if fact.report.ended is Ended.SUCCESS and not (record.status is RecordStatus.SUCCESS and record.attempts == fact.n):
+    """Its doubt was settled otherwise: an incident if it says that it happened too, unless its receiver dropped the repeat."""
+    step = turn.step(record.key)
+    dropped = step.idempotent and not turn.key_forgotten(step, record)
+    known = record.status is RecordStatus.SUCCESS and (record.attempts == fact.n or dropped)
+    if fact.report.ended is Ended.SUCCESS and not known:
         turn.note("incident.may_have_happened_twice", record.key, fact.n)
     else:
         turn.note("step.late_answer_discarded", record.key, fact.n, ended=fact.report.ended.value)

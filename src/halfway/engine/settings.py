@@ -15,5 +15,5 @@ class Settings:
     stall: float = 60.0  # a pump without a tick for so long is killed by its parent
     poll: float = 0.5
     grace: float = 30.0  # what a stopping worker gives to the attempts that run
-    settle: float = 60.0  # the default of a probe, and what a killed worker may still have on the wire
+    settle: float = 60.0  # what a killed worker may still have on the wire
     hung: float = 300.0  # how long after its timeout a thread may hang before its worker restarts

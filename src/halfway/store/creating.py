@@ -59,8 +59,10 @@ class Creation:
         places = [Place(new) for new in runs if new.key is None] + self._take_keys([new for new in runs if new.key is not None])
         blocked = self._take_resources(places)
         ready = self._insert(places, blocked)
+        keys = {place.new.id: place.run_key for place in places}
         return [
-            Started(self._existing[new.id], False) if new.id in self._existing else Started(new.id, True, ready[new.id]) for new in runs
+            Started(self._existing[new.id], False) if new.id in self._existing else Started(new.id, True, ready[new.id], keys[new.id])
+            for new in runs
         ]
 
     # ── keys ──

@@ -79,6 +79,7 @@ class StoreReading:
                 input,
                 actor,
                 updated_at,
+                session.now,
                 _record_details(session, run_id),
                 tuple(EvidenceRow(to_key(*row[:4]), *row[4:]) for row in session.rows("read_evidence", run_id=run_id)),
                 tuple(ArtifactRow(row[0], to_key(*row[1:5]), *row[5:]) for row in session.rows("read_artifacts", run_id=run_id)),

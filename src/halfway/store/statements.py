@@ -23,6 +23,7 @@ class Statement(NamedTuple):
     """One statement for one database; parameters are given in the order of `params`."""
 
     text: str
+    sent: bytes  # the same, as it goes to a server
     params: tuple[str, ...]
     lists: frozenset[str]
     columns: tuple[bool, ...]  # takes the values of all rows at once, as arrays: whether each is of text
@@ -77,4 +78,5 @@ def render(text: str, *, postgres: bool) -> Statement:
             lists.add(hit["name"])
         return ((POSTGRES_LIST if postgres else SQLITE_LIST) if hit["list"] else "{}").format(f"{sign}{number}")
 
-    return Statement(PARAMETER.sub(place, fill(text, postgres=postgres)), tuple(numbers), frozenset(lists), tuple(columns))
+    rendered = PARAMETER.sub(place, fill(text, postgres=postgres))
+    return Statement(rendered, rendered.encode(), tuple(numbers), frozenset(lists), tuple(columns))

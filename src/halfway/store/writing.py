@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from halfway.domain.draft import Audit, Change, Payload
 from halfway.domain.facts import Command, EndAttempt, Move, Note, SetRun, SettleAttempt, StartAttempt
-from halfway.domain.lifecycle import RecordStatus
+from halfway.domain.lifecycle import FINAL, RecordStatus
 from halfway.domain.run import Ended, Key, Record, RunRow
 from halfway.errors import Conflict
 from halfway.ports import GuardFailed
@@ -15,7 +15,7 @@ from halfway.store.database import Session, Work
 from halfway.store.texts import made_storable, require_storable
 
 NOTHING = Payload()
-GUARDED = frozenset({"end_attempt", "settle_attempt", "set_attempt_gone", "set_run", "end_run"})
+GUARDED = frozenset({"end_attempt", "settle_attempt", "set_attempt_gone", "set_run", "end_run", "reopen_run"})
 
 
 class Writing:
@@ -31,6 +31,7 @@ class Writing:
         self.notes: list[tuple[object, ...]] = []
         self.runs: list[tuple[object, ...]] = []
         self.ended: list[tuple[object, ...]] = []
+        self.reopened: list[tuple[object, ...]] = []
         self.leases: list[tuple[object, ...]] = []
         self.audits: list[tuple[object, ...]] = []
 
@@ -69,6 +70,7 @@ class Writing:
             ("note", self.notes),
             ("set_run", self.runs),
             ("end_run", self.ended),
+            ("reopen_run", self.reopened),
             ("release_leases", self.leases),
             ("audit", self.audits),
         )
@@ -152,6 +154,8 @@ class Writing:
             self.ended.append(row)
             if before.resource is not None:
                 self.leases.append((before.id,))
+        elif before.status in FINAL:
+            self.reopened.append(row)
         else:
             self.runs.append(row)
 

@@ -13,7 +13,6 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
-from psycopg.types.numeric import Int8Dumper
 
 from halfway.errors import DatabaseBusy, DatabaseError, InvalidInput, SchemaError
 from halfway.ports import GuardFailed
@@ -53,12 +52,6 @@ CONNECTION = {  # what the URL may say otherwise
 LOCAL_COMMIT = "The transaction of a step ends with the step: return to commit, raise to roll back."
 
 
-class UntypedInt(Int8Dumper):
-    """Leaves the type of a number to the statement, as psycopg does with text: else each size and None make statements of their own."""
-
-    oid = 0
-
-
 class PostgresConnection:
     """A connection, and the transaction on it."""
 
@@ -69,40 +62,40 @@ class PostgresConnection:
         self._clock = clock
         self._process = os.getpid()
         self._statements = statements(postgres=True)
-        self._texts = {name: statement.text.encode() for name, statement in self._statements.items()}
+        self._cursor = self._new_cursor()
 
     # ── a transaction ──
 
     def begin(self, *, write: bool, clock: bool = True) -> None:
         self._own()
-        cursor = self._cursor()
         if not clock:
-            cursor.execute(BEGIN[write], prepare=False)
+            self._cursor.execute(BEGIN[write], prepare=False)
             return
-        cursor.execute(BEGIN[write] + b"; " + CLOCK, prepare=False)  # one round trip
-        cursor.nextset()
-        self._set_clock(cursor)
+        self._cursor.execute(BEGIN[write] + b"; " + CLOCK, prepare=False)  # one round trip
+        self._cursor.nextset()
+        self._set_clock()
 
     def read_clock(self) -> None:
-        self._set_clock(self._cursor().execute(CLOCK))
+        self._cursor.execute(CLOCK)
+        self._set_clock()
 
     def has_table(self, name: str) -> bool:
-        return self._cursor().execute(b"select to_regclass($1)", [name]).fetchone() != (None,)
+        return self._cursor.execute(b"select to_regclass($1)", [name]).fetchone() != (None,)
 
     def lock_schema(self) -> None:
-        self._cursor().execute(b"select pg_advisory_xact_lock(hashtext('halfway_migration'))")
+        self._cursor.execute(b"select pg_advisory_xact_lock(hashtext('halfway_migration'))")
 
     def commit(self) -> None:
         """The server answers a commit of a failed transaction with ROLLBACK, not with an error."""
         self._own()
-        cursor = self._cursor().execute(b"commit", prepare=False)
-        if cursor.statusmessage != "COMMIT":
+        self._cursor.execute(b"commit", prepare=False)
+        if self._cursor.statusmessage != "COMMIT":
             raise errors.InFailedSqlTransaction("a statement had failed, so nothing was committed")
 
     def rollback(self) -> bool:
         try:
             if self._connection.info.transaction_status is not TransactionStatus.IDLE:
-                self._cursor().execute(b"rollback", prepare=False)
+                self._cursor.execute(b"rollback", prepare=False)
         except psycopg.Error:
             return False
         return not self._connection.closed
@@ -126,15 +119,15 @@ class PostgresConnection:
 
     def many(self, works: Sequence[Work]) -> list[int]:
         self._own()
-        cursors = [self._cursor() for _ in works]
+        cursors = [self._new_cursor() for _ in works]
         try:
             with self._connection.pipeline():
                 for cursor, (name, rows) in zip(cursors, works, strict=True):
-                    columns = self._statements[name].columns
-                    if columns:
-                        cursor.execute(self._texts[name], list(map(array, zip(*rows, strict=True), columns)))
+                    statement = self._statements[name]
+                    if statement.columns:
+                        cursor.execute(statement.sent, list(map(array, zip(*rows, strict=True), statement.columns)))
                     else:
-                        cursor.executemany(self._texts[name], rows)
+                        cursor.executemany(statement.sent, map(untyped, rows))
         except errors.UniqueViolation as error:
             raise GuardFailed(str(error)) from error
         return [cursor.rowcount for cursor in cursors]
@@ -143,31 +136,34 @@ class PostgresConnection:
         self._own()
         if not work.rows:
             return []
-        text = self._texts[work.name]
-        cursors = [self._cursor() for _ in work.rows]
+        sent = self._statements[work.name].sent
+        cursors = [self._new_cursor() for _ in work.rows]
         with self._connection.pipeline():
             for cursor, row in zip(cursors, work.rows, strict=True):
-                cursor.execute(text, row)
+                cursor.execute(sent, untyped(row))
         return [cursor.rowcount for cursor in cursors]
 
     def _execute(self, name: str, params: dict[str, object]) -> psycopg.RawCursor[Row]:
         self._own()
         statement = self._statements[name]
-        return self._cursor().execute(self._texts[name], [params[param] for param in statement.params])
+        return self._cursor.execute(statement.sent, untyped([params[param] for param in statement.params]))
 
-    def _cursor(self) -> psycopg.RawCursor[Row]:
-        cursor = psycopg.RawCursor(self._connection, row_factory=tuple_row)
-        cursor.adapters.register_dumper(int, UntypedInt)  # a borrowed connection keeps its own
-        return cursor
+    def _new_cursor(self) -> psycopg.RawCursor[Row]:
+        return psycopg.RawCursor(self._connection, row_factory=tuple_row)
 
-    def _set_clock(self, cursor: psycopg.RawCursor[Row]) -> None:
-        row = cursor.fetchone()
+    def _set_clock(self) -> None:
+        row = self._cursor.fetchone()
         assert row is not None
         self.now = self._clock.see(row[0])
 
     def _own(self) -> None:
         if os.getpid() != self._process:
             raise RuntimeError("This transaction was begun before a fork and belongs to the parent process.")
+
+
+def untyped(values: Sequence[object]) -> list[object]:
+    """Numbers as text, whose type the statement knows: else every size of a number, and None, would make a statement of its own."""
+    return [str(value) if isinstance(value, int) else value for value in values]
 
 
 def array(column: Sequence[object], text: bool) -> str:

@@ -188,6 +188,7 @@ create table halfway_key (
     primary key (type, key, n)
 );
 create index halfway_key_by_key on halfway_key (key);
+create index halfway_key_by_run on halfway_key (run_id);
 
 create table halfway_lease (
     key text not null,

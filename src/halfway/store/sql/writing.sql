@@ -60,6 +60,16 @@ where id = :id and revision = :before_revision
         where run_id = :id and kind in ('STEP', 'COMPENSATION') and status in ('RUNNING', 'UNKNOWN')
     );
 
+-- name: reopen_run
+-- A run that has ended goes on; no row if it has moved since it was read, or a later run stands under its key.
+update halfway_run set status = :status, intent = :intent, revision = :revision, seq = :seq, blocked = :blocked,
+    started_at = :started_at, updated_at = :now, ended_at = :ended_at, timeout_at = :timeout_at
+where id = :id and revision = :before_revision
+    and not exists (
+        select 1 from halfway_key as own join halfway_key as later on later.type = own.type and later.key = own.key and later.n > own.n
+        where own.run_id = :id
+    );
+
 -- name: release_leases
 -- A run that has ended holds nothing.
 delete from halfway_lease where holder = :holder;
