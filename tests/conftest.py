@@ -6,8 +6,9 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ import psycopg
 import pytest
 
 from halfway.store import Store, migrate, open_store
+from tests.engine.harness import Harness
 
 KINDS = ["sqlite", "postgres"]
 
@@ -96,3 +98,17 @@ def store(url: str, tmp_path: Path) -> Iterator[Store]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full-matrix", action="store_true", help="kill at every commit of every operation, on both databases")
+
+
+@pytest.fixture
+def harness(url: str, tmp_path: Path) -> Iterator[Callable[..., Harness]]:
+    """Makes harnesses on one fresh database, and closes them."""
+    made: list[Harness] = []
+
+    def make(*workflows: Any, **options: Any) -> Harness:
+        made.append(Harness(url, *workflows, artifacts=str(tmp_path / "artifacts"), **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()

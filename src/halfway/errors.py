@@ -62,6 +62,8 @@ MESSAGES: dict[str, str] = {
     # database
     "DATABASE_MISSING": "There is no database at {url}. Check the path, or create it with: halfway db migrate --url {url}",
     "DATABASE_UNREACHABLE": "The database {url} cannot be reached: {problem} Nothing was changed; try again when it is back.",
+    "COMMIT_UNKNOWN": "The connection to the database {url} broke during a commit, so it is not known whether the change stands: "
+    "{problem} Look at it when the database is back; what carries a key or an id can simply be repeated.",
     "DATABASE_BUSY": "The database {url} stayed locked for {seconds} s. Nothing was changed; try again, and look for a "
     "program that holds a long transaction.",
     "DATABASE_FULL": "The database {url} cannot be written: {problem} Nothing was changed; free some space, then try again.",

@@ -9,7 +9,6 @@ import pytest
 from halfway import Effect, Retry, RunStatus, Step, StepFailed, Workflow
 from halfway.control.actions import Actions
 from halfway.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from tests.engine.conftest import harness as harness
 from tests.engine.harness import Harness, Order, flow
 
 

@@ -95,10 +95,10 @@ class Program:
 class Worker(Program):
     """A worker process for the workflows that `module:function` answers, see `tests.crash.worker`. It works when this returns.
 
-    Options in capitals are its environment.
+    Options in capitals are its environment. ready=False: it may die before it has said a word.
     """
 
-    def __init__(self, flows: str, url: str, ledger: object, *, kill_at: str = "", **options: Any) -> None:
+    def __init__(self, flows: str, url: str, ledger: object, *, kill_at: str = "", ready: bool = True, **options: Any) -> None:
         environment = {name: str(value) for name, value in options.items() if name.isupper()} | {"HALFWAY_KILL_AT": kill_at}
         given = [
             f"--{name}" if value is True else f"--{name}={value}"
@@ -106,4 +106,4 @@ class Worker(Program):
             if not name.isupper() and value is not False
         ]
         super().__init__("tests.crash.worker", flows, url, ledger, *given, **environment)
-        self.epoch = self.told()
+        self.epoch = self.told() if ready else ""

@@ -27,7 +27,7 @@ def in_doubt(nursery: Nursery, world: World) -> None:
         assert h.drain(h.start(h.wf, Order())).status is RunStatus.MANUAL_REQUIRED
 
 
-class harness(Harness):  # noqa: N801 - reads as what it gives
+class harness(Harness):
     def __init__(self, world: World) -> None:
         self.wf = FLOWS["message"](world.url, world.ledger)
         super().__init__(world.url, self.wf)

@@ -336,3 +336,30 @@ def test_parallel_branches_meet_in_a_join(harness: type[Harness]) -> None:
     assert run.output(join) == 3
     assert calls.count("JOIN") == 1
     assert h.record(run, "JOIN").status is RecordStatus.SUCCESS
+
+
+def test_a_resumed_run_waits_in_line_for_its_resource_again(harness: type[Harness]) -> None:
+    calls = Calls()
+    wf = Workflow("LOCKED", Order, version=1, owner="o", key=lambda order: order.id, resource=lambda order: "the-one")
+    inside, go_on = threading.Event(), threading.Event()
+
+    @wf.step(Effect.READ, retry=Retry(1))
+    def work(step: Step[Order]) -> None:
+        if step.input.id == "first" and calls.add("FIRST") == 1:
+            raise StepFailed("no")
+        if step.input.id == "second":
+            inside.set()
+            go_on.wait(20)
+        calls.add(step.input.id)
+
+    h = harness(wf)
+    with h.worker():
+        first = h.start(wf, Order(id="first"))
+        until(lambda: h.status(first) is RunStatus.FAILED)
+        second = h.start(wf, Order(id="second"))
+        assert inside.wait(20)
+        h.app.control.resume(first.id, actor="kim", reason="again")
+        go_on.set()
+        until(lambda: h.status(first) is RunStatus.SUCCESS, "the first has its turn again")
+        assert h.status(second) is RunStatus.SUCCESS
+    assert [name for name, _ in calls.made] == ["FIRST", "second", "FIRST", "first"]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from halfway.testing import Ledger
-from tests.engine.conftest import harness as harness
 
 
 @pytest.fixture

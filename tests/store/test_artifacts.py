@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from halfway.domain.names import check_name
 from halfway.domain.run import Key
 from halfway.errors import DatabaseError, UnstorableValue
 from halfway.ports import Saved
 from halfway.store import Store
-from halfway.store.artifacts import StoreArtifacts, check_name
+from halfway.store.artifacts import StoreArtifacts
 from tests.store.world import begin, claim, start
 
 CONTENT = b"a report"

@@ -32,7 +32,7 @@ from halfway.domain.facts import (
     Unblocked,
 )
 from halfway.domain.lifecycle import ENTERED_BY, FINAL, RecordStatus, RunStatus, RunTrigger, Trigger, advance_run
-from halfway.domain.run import Attempt, Intent, Key, Kind, Record, Snapshot
+from halfway.domain.run import Attempt, Intent, Kind, Record, Snapshot
 from halfway.domain.spec import Then, WorkflowSpec
 from halfway.domain.turn import Turn
 

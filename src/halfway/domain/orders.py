@@ -92,7 +92,9 @@ def _may_repeat(turn: Turn, action: str, step: StepSpec, record: Record) -> None
 def _reopen(turn: Turn) -> None:
     """The run goes on; a run timeout begins anew, a deadline stays."""
     timeout_at = turn.now + turn.spec.timeout if turn.spec.timeout is not None else None
-    turn.run = turn.run._replace(intent=None, timeout_at=timeout_at)
+    # A run that had ended holds its resource no longer: it waits in line for it again.
+    blocked = turn.run.status in FINAL and turn.run.resource is not None
+    turn.run = turn.run._replace(intent=None, timeout_at=timeout_at, blocked=blocked)
     turn.reopened = True
     for record in turn.of_kind(Kind.STEP):
         if record.status is RecordStatus.SKIPPED:  # closed only because the run had stopped

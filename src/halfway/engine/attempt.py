@@ -10,6 +10,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from halfway.authoring.steps import Handler
+from halfway.domain.names import check_name
 from halfway.domain.run import Key, Kind
 from halfway.domain.spec import StepSpec
 from halfway.engine.context import Where
@@ -100,6 +101,7 @@ class Running:
         self._keep(Evidence(self.run_id, self.record, self.attempt, facts_json))
 
     def save(self, name: str, content: bytes, /) -> tuple[str, str, int]:
+        check_name(name)
         sha256, size = self.pump.artifacts.put(content)
         artifact_id = uuid4().hex
         self._keep(Saved(self.run_id, self.record, self.attempt, artifact_id, name, sha256, size))

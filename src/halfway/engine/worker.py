@@ -53,8 +53,8 @@ class Worker:
             self.begun(self.epoch)
         self._sweep = Sweep(self._runs, self._lives, self._catalog, self._settings, self._points, own=self.epoch)
         self.pump = Pump(
-            self._runs, artifacts=self._artifacts, reading=self._reading, catalog=self._catalog, settings=self._settings, points=self._points,
-            epoch=self.epoch, queues=self._queues, slots=self._slots, threads=self._threads, on_end=self._on_end,
+            self._runs, artifacts=self._artifacts, reading=self._reading, catalog=self._catalog, settings=self._settings,
+            points=self._points, epoch=self.epoch, queues=self._queues, slots=self._slots, threads=self._threads, on_end=self._on_end,
         )  # fmt: skip
         self.pump.start()
         for name, work in (("beat", self._beat_loop), ("sweep", self._sweep_loop)):

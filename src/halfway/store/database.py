@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from halfway.errors import HalfwayError
+from halfway.errors import DatabaseError, HalfwayError
 from halfway.ports import Points
 from halfway.store.forks import leave_open, watch
 
@@ -177,7 +177,13 @@ class Database:
     def commit(self, connection: Connection, name: str | None) -> None:
         if name is not None:
             self.points.reached(f"{name}.before_commit")
-        connection.commit()
+        try:
+            connection.commit()
+        except Exception as error:
+            known = self.dialect.translate(error)
+            if isinstance(known, DatabaseError) and known.code == "DATABASE_UNREACHABLE":
+                raise DatabaseError("COMMIT_UNKNOWN", url=self.dialect.url, problem=known.params["problem"]) from error
+            raise
         if name is not None:
             self.points.reached(f"{name}.after_commit")
 
