@@ -1,4 +1,4 @@
-"""Runs the benchmarks: `python -m bench [throughput|latency|all] [--url URL] …`; figures go to standard output as a table."""
+"""Runs the benchmarks: `python -m bench [throughput|process|latency|all] [--url URL] …`; figures go to standard output as a table."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import argparse
 import os
 import tempfile
 
-from bench import latency, throughput
+from bench import latency, process, throughput
 from bench.database import databases
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench")
-    parser.add_argument("what", nargs="?", default="all", choices=["all", "throughput", "latency"])
+    parser.add_argument("what", nargs="?", default="all", choices=["all", "throughput", "process", "latency"])
     parser.add_argument("--runs", type=int, default=2_000)
     parser.add_argument("--only", choices=["sqlite", "postgres"])
     parser.add_argument("--profile", action="store_true", help="also print where the time goes")
@@ -22,6 +22,8 @@ def main() -> None:
         for name, url in databases(folder, options.only):
             if options.what in ("all", "throughput"):
                 throughput.report(name, url, options.runs, profile=options.profile)
+            if options.what in ("all", "process"):
+                process.report(name, url, options.runs)
             if options.what in ("all", "latency"):
                 latency.report(name, url)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from bench.flows import Input, chain
 from halfway import Halfway
+from halfway.engine.worker import calm_collector
 
 
 def report(name: str, fresh: Callable[[], str], runs: int, *, profile: bool) -> None:
@@ -25,6 +26,7 @@ def measure(url: str, runs: int, slots: int, *, asynchronous: bool, profile: boo
     app._ended = lambda run_id: ended.release()  # type: ignore[method-assign]  # count ends without reading the database
     app.start_many(flow, [Input(n=n) for n in range(runs)])
     worker = app.worker(slots=slots)
+    calm_collector()  # as a worker process does; an application that embeds a worker decides for itself
     profiler = cProfile.Profile()
     began = time.perf_counter()
     worker.start()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import assert_never
 
 from halfway.domain import doubt, orders, outcome
-from halfway.domain.contract import LOST_ANSWER, Rule
 from halfway.domain.facts import (
     CancelAsked,
     Claimed,
@@ -95,7 +94,7 @@ def _start(turn: Turn, fact: Claimed) -> None:
     if turn.over or (record.key.kind is Kind.STEP and turn.stopping):
         return
     step = turn.step(record.key)
-    marked = record.key.kind is Kind.STEP and LOST_ANSWER[step.effect] is not Rule.REPEAT and (step.idempotent or not step.takes_mark)
+    marked = record.key.kind is Kind.STEP and step.can_be_lost and (step.idempotent or not step.takes_mark)
     n = record.attempts + 1
     attempt = Attempt(n, fact.epoch, turn.now, marked)
     if turn.run.started_at is None:

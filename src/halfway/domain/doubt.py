@@ -6,7 +6,7 @@ attempt was gone and the receiver has had time to show it.
 
 from __future__ import annotations
 
-from halfway.domain.contract import Rule, rule_for_absent
+from halfway.domain.contract import Rule, rule_for, rule_for_absent
 from halfway.domain.lifecycle import RecordStatus, Trigger
 from halfway.domain.run import Answer, Ended, Happened, Key, Kind, Record, Report
 from halfway.domain.spec import MINUTE, SECOND
@@ -17,7 +17,7 @@ PATIENCE = 5 * MINUTE  # how long an attempt that is not known to be gone is wai
 
 def look(turn: Turn, record: Record) -> None:
     """The next thing to do about an UNKNOWN record that asks nobody yet and whose time to look has come."""
-    if turn.step(record.key).probe is not None:
+    if rule_for(turn.step(record.key), repeatable=False) is Rule.ASK_WORLD:
         _ask_world(turn, record)
         return
     gone_at = _gone_at(record)

@@ -1,6 +1,7 @@
 """The state machines, as literal tables: (state, trigger) -> state. Everything else about states is derived from them.
 
-A new state or trigger is a line here; the SQL checks, the diagram in the docs and the tests of the whole product follow.
+A new state or trigger is a member and a line here; the diagram in the docs and the tests of the whole product follow by themselves. The
+checks in SQL are written by hand in a migration, and a test compares them with these members.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -140,6 +141,7 @@ class Worker:
                 os._exit(128 + number)
             asked.set()
 
+        calm_collector()
         before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
         self.start()
         try:
@@ -166,3 +168,12 @@ class Worker:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
         await asyncio.to_thread(self.stop)
+
+
+def calm_collector() -> None:
+    """Makes Python look for garbage in cycles less often, in a process that is a worker and nothing else.
+
+    A worker makes many short-lived values and keeps few of them; the default thresholds cost it a fifth of its speed.
+    """
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
