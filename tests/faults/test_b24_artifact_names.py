@@ -145,7 +145,7 @@ def swap(path: Path, secret: Path, trick: str) -> None:
         case "folder that is a link":
             elsewhere = secret.with_name("elsewhere")
             path.parent.rename(elsewhere)
-            (elsewhere / "kept").rename(elsewhere / path.name)
+            (elsewhere / path.name).write_text("a secret of the same name")
             path.parent.symlink_to(elsewhere)
         case "fifo":
             os.mkfifo(path)

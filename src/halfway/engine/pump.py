@@ -308,4 +308,4 @@ class Pump:
         self._thread.join(timeout=15)
         self.loop.stop()
         self.threads.stop()
-        return not lost and not any(running.ended and running.marked for running in rest)
+        return not (lost or self.backlog or any(running.ended and running.marked for running in rest))

@@ -40,6 +40,7 @@ class Worker:
         self._stop = threading.Event()
         self._beaten = monotonic()
         self.epoch = ""
+        self._process = 0  # that has begun the epoch; a child of a fork has only a likeness of this worker
         self.beats_itself = True  # False: its parent beats for it, so that a body that holds the interpreter stops no beat
         self.begun: Callable[[str], None] | None = None  # told of the epoch before anything is executed
         self.pump: Pump | None = None
@@ -49,6 +50,7 @@ class Worker:
     def start(self) -> None:
         """Begins an epoch and starts to work; an error of the database is raised here."""
         context.install()
+        self._process = os.getpid()
         self.epoch = self._lives.begin(host=socket.gethostname(), pid=os.getpid(), identity=self._identity, kill_after=self._kill_after)
         if self.begun is not None:
             self.begun(self.epoch)
@@ -122,7 +124,7 @@ class Worker:
 
     def stop(self, grace: float | None = None) -> None:
         """Claims nothing more, gives what runs the grace period, and ends the epoch if nothing is left in doubt."""
-        if self.pump is None or self._stop.is_set():
+        if self.pump is None or self._stop.is_set() or os.getpid() != self._process:
             return
         clean = self.pump.drain(self._settings.grace if grace is None else grace)
         self._stop.set()

@@ -37,6 +37,13 @@ class Work(NamedTuple):
     rows: Sequence[Sequence[object]]
 
 
+class Ask(NamedTuple):
+    """A named statement with its parameters."""
+
+    name: str
+    params: dict[str, object]
+
+
 class Session(Protocol):
     """A transaction at work."""
 
@@ -71,8 +78,8 @@ class Connection(Session, Protocol):
         """`now` becomes the present time."""
         ...
 
-    def begin(self, *, write: bool, clock: bool = True) -> None:
-        """`clock`: reads the time, from where a migration has yet to create it."""
+    def begin(self, *, write: bool, clock: bool = True, ask: Ask | None = None) -> list[Row]:
+        """`clock`: reads the time, from where a migration has yet to create it. `ask`: a first statement, on the same way."""
         ...
 
     def has_table(self, name: str) -> bool: ...
@@ -149,9 +156,17 @@ class Database:
     @contextmanager
     def transaction(self, name: str, *, write: bool = True, purpose: Purpose = Purpose.WRITE) -> Generator[Session]:
         """Leaving it normally commits, an exception rolls everything back. `name` is that of the points around the commit."""
+        with self.asking(name, None, write=write, purpose=purpose) as (session, _):
+            yield session
+
+    @contextmanager
+    def asking(
+        self, name: str, ask: Ask | None, *, write: bool = True, purpose: Purpose = Purpose.WRITE
+    ) -> Generator[tuple[Session, list[Row]]]:
+        """A transaction and the answer to its first statement, which costs no round trip of its own."""
         with self.connection(purpose) as connection:
-            connection.begin(write=write)
-            yield connection
+            answer = connection.begin(write=write, ask=ask)
+            yield connection, answer
             self.commit(connection, name if write else None)
 
     def reading(self) -> AbstractContextManager[Session]:

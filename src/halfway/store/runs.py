@@ -9,7 +9,7 @@ from halfway.domain.run import Key
 from halfway.domain.spec import WorkflowSpec
 from halfway.ports import EpochOver, Local, NewRun, Started
 from halfway.store.creating import Creation
-from halfway.store.database import Database
+from halfway.store.database import Ask, Database
 from halfway.store.definitions import Definitions, register
 from halfway.store.local import local_transaction
 from halfway.store.turn import StoreTurn
@@ -50,8 +50,9 @@ class StoreRuns:
 
     @contextmanager
     def change(self, *, epoch: str | None = None, name: str = "change") -> Generator[StoreTurn]:
-        with self._database.transaction(name) as session:
-            if epoch is not None and session.rows("epoch_state", epoch=epoch) != [("ALIVE",)]:
+        ask = None if epoch is None else Ask("epoch_state", {"epoch": epoch})
+        with self._database.asking(name, ask) as (session, answer):
+            if epoch is not None and answer != [("ALIVE",)]:
                 raise EpochOver(epoch)
             yield StoreTurn(session, self._definitions)
 

@@ -16,7 +16,7 @@ from psycopg.rows import tuple_row
 
 from halfway.errors import DatabaseBusy, DatabaseError, InvalidInput, SchemaError
 from halfway.ports import GuardFailed
-from halfway.store.database import Purpose, Row, Session, Work, leads_to
+from halfway.store.database import Ask, Purpose, Row, Session, Work, leads_to
 from halfway.store.dialects.clock import Clock
 from halfway.store.migrate import newest
 from halfway.store.statements import statements
@@ -66,14 +66,26 @@ class PostgresConnection:
 
     # ── a transaction ──
 
-    def begin(self, *, write: bool, clock: bool = True) -> None:
+    def begin(self, *, write: bool, clock: bool = True, ask: Ask | None = None) -> list[Row]:
         self._own()
         if not clock:
             self._cursor.execute(BEGIN[write], prepare=False)
-            return
-        self._cursor.execute(BEGIN[write] + b"; " + CLOCK, prepare=False)  # one round trip
-        self._cursor.nextset()
+        elif ask is None:
+            self._cursor.execute(BEGIN[write] + b"; " + CLOCK, prepare=False)  # one round trip
+            self._cursor.nextset()
+            self._set_clock()
+        else:
+            return self._begin_asking(write, ask)
+        return []
+
+    def _begin_asking(self, write: bool, ask: Ask) -> list[Row]:
+        statement, asked = self._statements[ask.name], self._new_cursor()
+        with self._connection.pipeline():  # still one round trip
+            self._new_cursor().execute(BEGIN[write], prepare=False)
+            self._cursor.execute(CLOCK, prepare=True)
+            asked.execute(statement.sent, untyped([ask.params[name] for name in statement.params]), prepare=True)
         self._set_clock()
+        return asked.fetchall()
 
     def read_clock(self) -> None:
         self._cursor.execute(CLOCK)

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from halfway.errors import DatabaseBusy, DatabaseError, InvalidInput, SchemaError
 from halfway.ports import GuardFailed
-from halfway.store.database import Purpose, Row, Session, Work, leads_to
+from halfway.store.database import Ask, Purpose, Row, Session, Work, leads_to
 from halfway.store.dialects.clock import Clock
 from halfway.store.migrate import newest
 from halfway.store.statements import Statement, statements
@@ -43,11 +43,12 @@ class SqliteConnection:
 
     # ── a transaction ──
 
-    def begin(self, *, write: bool, clock: bool = True) -> None:
+    def begin(self, *, write: bool, clock: bool = True, ask: Ask | None = None) -> list[Row]:
         self._own()
         patiently(lambda: self._cursor.execute("begin immediate" if write else "begin"))
         if clock:
             self.read_clock()
+        return [] if ask is None else self.rows(ask.name, **ask.params)
 
     def read_clock(self) -> None:
         """That of this machine. It is the first read: in a transaction that only reads, this is where it may have to wait."""
