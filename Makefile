@@ -12,7 +12,7 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 UV := $(shell command -v uv 2>/dev/null)
-TYPED := $(wildcard src tests/typing)
+TYPED := src examples tests/typing
 
 # Hashes first, then the project itself, built by the hatchling that was just checked.
 ifdef UV

@@ -34,7 +34,7 @@ def overdue(floor: Floor, now: float) -> Iterator[Done]:
 def hangs(floor: Floor, patience: float) -> bool:
     """Whether a body has outlived its timeout by so much that only a restart ends it."""
     now = monotonic()
-    return any(running.ended and now > running.until + patience for running in floor.live.values())
+    return any(running.ended and now > running.until + patience for running in list(floor.live.values()))
 
 
 def cut(running: Running, code: str) -> Done:

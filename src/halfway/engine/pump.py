@@ -31,6 +31,7 @@ from halfway.ports import Artifacts, EpochOver, Evidence, GuardFailed, Mark, Poi
 log = logging.getLogger("halfway.engine")
 
 CACHED = 2_000  # runs whose snapshot a worker keeps in memory
+LARGE = 32_768  # characters of output from which a run is read again instead
 LONGEST_PAUSE = 2.0  # between two tries to reach a database that is away
 
 
@@ -267,6 +268,8 @@ class Pump:
             if draft.ended:
                 self.known.pop(run_id, None)
                 self.on_end(run_id)
+            elif sum(map(len, draft.outputs.values())) > LARGE:
+                self.known.pop(run_id, None)
             else:
                 self.known[run_id] = Known(draft.snapshot, draft.input, draft.outputs)
         if len(self.known) > CACHED:
