@@ -194,9 +194,10 @@ class Outcome(Exception):
 class RetryLater(Outcome):
     """Nothing happened outside; try again, if the step's `Retry` allows it."""
 
-    def __init__(self, message: str = "", /, *, code: str | None = None, after: timedelta | None = None) -> None:
+    def __init__(self, message: str = "", /, *, code: str | None = None, after: timedelta | float | None = None) -> None:
+        """after: how long the receiver wants to be left alone, a timedelta or seconds; honoured up to an hour."""
         super().__init__(message, code=code)
-        self.after = after
+        self.after = timedelta(seconds=after) if isinstance(after, int | float) else after
 
 
 class StepFailed(Outcome):

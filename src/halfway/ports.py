@@ -193,6 +193,11 @@ class Local(Protocol):
 
     connection: object
 
+    @property
+    def intact(self) -> bool:
+        """Whether the transaction is still the one that was begun; False if the body has committed or rolled back by itself."""
+        ...
+
     def keep(self, rows: Sequence[Evidence | Saved]) -> None:
         """Evidence and artifact rows, kept together with the rest or not at all."""
         ...

@@ -307,3 +307,102 @@ def test_settle_may_be_nothing_where_the_receiver_shows_at_once() -> None:
     run = doubtful(Effect.CREATE, probe=ProbeSpec(settle=0))
     run.probe("S", Answer.ABSENT)
     assert run.record("S").status is RecordStatus.PENDING
+
+
+FORGETFUL = {"idempotent": True, "idempotent_for": 600 * SECOND, "timeout": 60 * SECOND}
+TEN_DAYS = 864_000
+
+
+def test_a_repeat_that_would_start_after_the_key_is_forgotten_does_not() -> None:
+    run = Run(workflow(step("S", Effect.CREATE, **FORGETFUL)))
+    run.lose("S")
+    assert run.record("S").status is RecordStatus.PENDING
+    run.now += TEN_DAYS * SECOND  # no worker for ten days
+    run.take(Claimed(Key("S"), "e"))
+    assert run.record("S").status is RecordStatus.UNKNOWN
+    assert run.record("S").attempts == 1
+
+
+def test_an_absent_message_whose_key_is_forgotten_is_for_a_person() -> None:
+    run = Run(workflow(step("S", Effect.NOTIFY, probe=PROBE, **FORGETFUL)))
+    run.start("S")
+    run.now += 700 * SECOND
+    run.end("S", LOST)
+    run.advance(10)
+    run.probe("S", Answer.ABSENT)
+    assert run.record("S").status is RecordStatus.UNKNOWN
+    while not run.record("S").asks:
+        run.advance(10)
+        if run.due():
+            run.probe("S", Answer.ABSENT)
+    assert run.due() == []
+
+
+def test_a_cancelled_run_whose_message_was_not_found_does_not_send_it_by_a_mere_resume() -> None:
+    run = Run(workflow(step("S", Effect.NOTIFY, probe=PROBE)))
+    run.lose("S")
+    run.take(CancelAsked())
+    run.advance(10)
+    while run.status is not RunStatus.CANCELLED:
+        run.probe("S", Answer.ABSENT)
+        run.advance(10)
+    with pytest.raises(Conflict, match="no proof"):
+        run.take(ResumeAsked())
+    run.take(RetryAsked("S"))
+    run.ok("S")
+    assert run.status is RunStatus.SUCCESS
+
+
+def test_a_cancel_is_not_undone_by_a_retry() -> None:
+    run = Run(workflow(step("A", after=(), on_failure=Then.MANUAL), step("B", after=())))
+    run.start("A")
+    run.start("B")
+    run.end("A", Report(Ended.FAILED, code="NO", final=True))
+    run.take(CancelAsked())
+    for order in (RetryAsked("A"), ResumeAsked()):
+        with pytest.raises(Conflict, match="asked to stop"):
+            run.take(order)
+    run.end("B", Report(Ended.SUCCESS))
+    assert run.status is RunStatus.CANCELLED
+
+
+def test_a_step_that_fails_in_a_run_that_stops_asks_nobody() -> None:
+    run = Run(workflow(step("A", on_failure=Then.MANUAL)))
+    run.start("A")
+    run.take(CancelAsked())
+    run.end("A", Report(Ended.FAILED, code="NO", final=True))
+    assert run.status is RunStatus.CANCELLED
+
+
+def test_a_broken_result_is_not_made_again_after_its_key_is_forgotten() -> None:
+    run = Run(workflow(step("A", Effect.CREATE, verifies=True, **FORGETFUL), step("B", after=("A",))))
+    run.ok("A")
+    run.start("B")
+    run.end("B", Report(Ended.FAILED, code="NO", final=True))
+    run.now += TEN_DAYS * SECOND
+    run.take(ResumeAsked())
+    run.start("A", Kind.CHECK)
+    run.end("A", Report(Ended.SUCCESS, answer=Answer.BROKEN), Kind.CHECK)
+    assert run.status is RunStatus.MANUAL_REQUIRED
+    assert run.record("A").attempts == 1
+
+
+def test_a_known_effect_is_not_repeated_by_a_resume_after_its_key_is_forgotten() -> None:
+    run = Run(workflow(step("S", Effect.CHANGE, **FORGETFUL)))
+    run.start("S")
+    run.end("S", Report(Ended.FAILED, code="OUTPUT_UNSTORABLE", effect=Happened.HAPPENED, final=True))
+    run.now += TEN_DAYS * SECOND
+    with pytest.raises(Conflict, match="would repeat it"):
+        run.take(ResumeAsked())
+
+
+def test_the_time_that_a_person_takes_is_not_the_runs() -> None:
+    run = Run(workflow(step("A", Effect.CREATE, evidence="log"), step("B", after=("A",)), timeout=3_600 * SECOND))
+    run.lose("A")
+    assert run.status is RunStatus.MANUAL_REQUIRED
+    run.now += 7_200 * SECOND
+    run.take(LookAgain())
+    assert run.status is RunStatus.MANUAL_REQUIRED
+    run.take(MarkedSuccess("A"))
+    run.ok("B")
+    assert run.status is RunStatus.SUCCESS

@@ -69,9 +69,7 @@ def nothing(step: Step[Order]) -> str:
 
 
 @pytest.mark.parametrize("use", ["ends at once", "reads and starts", "works", "closes"])
-def test_children_that_are_forked_beside_a_worker_leave_it_alone(
-    harness: type[Harness], use: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_children_that_are_forked_beside_a_worker_leave_it_alone(harness: type[Harness], use: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """B25 a, d, e: forked while transactions, beats and sweeps go on in other threads."""
     impatient(monkeypatch, 1.0)
     wf = steps(nothing)

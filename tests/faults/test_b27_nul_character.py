@@ -121,7 +121,9 @@ def orders(h: Harness, wf: Workflow[Text]) -> dict[str, Callable[[str], object]]
 
 
 GIVEN = ["correlation", "actor", "reason", "run", "step", "evidence", "detail", "find"]
-UNCHECKED = pytest.param("action id", marks=pytest.mark.xfail(strict=True, reason="an action's own id is not looked at before it is stored"))
+UNCHECKED = pytest.param(
+    "action id", marks=pytest.mark.xfail(strict=True, reason="an action's own id is not looked at before it is stored")
+)
 
 
 @pytest.mark.parametrize("text", [NUL, HALF], ids=["NUL", "half a character"])

@@ -162,7 +162,9 @@ def test_an_input_that_cannot_be_kept_starts_nothing(harness: type[Harness], nam
     assert h.app.store.reading.runs() == []
 
 
-@pytest.mark.parametrize("value", [float("nan"), {1: "a"}, object(), "\ud800", nested(2000)], ids=["nan", "int keys", "object", "half", "deep"])
+@pytest.mark.parametrize(
+    "value", [float("nan"), {1: "a"}, object(), "\ud800", nested(2000)], ids=["nan", "int keys", "object", "half", "deep"]
+)
 def test_evidence_that_cannot_be_kept_is_refused_and_the_body_may_go_on(harness: type[Harness], value: Any) -> None:
     """B28: what a step wants to keep beside its output."""
     wf = flow()

@@ -50,9 +50,9 @@ def rule_for(step: StepSpec, *, repeatable: bool) -> Rule:
     return rule
 
 
-def rule_for_absent(step: StepSpec) -> Rule:
-    """What follows when the probe has shown that it did not happen."""
-    return Rule.REPEAT if step.idempotent else ABSENT[step.effect]
+def rule_for_absent(step: StepSpec, *, key_counts: bool) -> Rule:
+    """What follows when the probe has shown that it did not happen; `key_counts`: the receiver still knows the step's key."""
+    return Rule.REPEAT if step.idempotent and key_counts else ABSENT[step.effect]
 
 
 class Place(StrEnum):

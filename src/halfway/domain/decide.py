@@ -94,7 +94,11 @@ def _start(turn: Turn, fact: Claimed) -> None:
     if turn.over or (record.key.kind is Kind.STEP and turn.stopping):
         return
     step = turn.step(record.key)
-    marked = record.key.kind is Kind.STEP and step.can_be_lost and (step.idempotent or not step.takes_mark)
+    if record.unsettled and turn.key_forgotten(step, record):  # too late for a repeat to be the probe
+        doubt.look(turn, turn.doubt(record))
+        return
+    takes_mark = step.takes_mark if fact.takes_mark is None else fact.takes_mark
+    marked = record.key.kind is Kind.STEP and step.can_be_lost and (step.idempotent or not takes_mark)
     n = record.attempts + 1
     attempt = Attempt(n, fact.epoch, turn.now, marked)
     if turn.run.started_at is None:
@@ -221,7 +225,14 @@ def close(turn: Turn) -> None:
     if not turn.commands and turn.run is before:
         return
     ended_at = (turn.now if ended else before.ended_at) if status in FINAL else None
-    turn.run = turn.run._replace(status=status, revision=before.revision + 1, seq=before.seq + turn.notes, ended_at=ended_at)
+    timeout_at = turn.run.timeout_at
+    if status is RunStatus.MANUAL_REQUIRED:
+        timeout_at = None  # the time that a person takes is not the run's
+    elif before.status is RunStatus.MANUAL_REQUIRED and status not in FINAL and turn.spec.timeout is not None:
+        timeout_at = turn.now + turn.spec.timeout
+    turn.run = turn.run._replace(
+        status=status, timeout_at=timeout_at, revision=before.revision + 1, seq=before.seq + turn.notes, ended_at=ended_at
+    )
     turn.commands.append(SetRun(turn.run, ended))
 
 

@@ -84,7 +84,8 @@ def happened(turn: Turn, record: Record, how: str, trigger: Trigger) -> None:
 
 def absent(turn: Turn, record: Record) -> None:
     """It is proven that it did not happen; whether a machine may repeat it is the effect's rule."""
-    if not turn.stopping and rule_for_absent(turn.step(record.key)) is Rule.ASK_PERSON:
+    step = turn.step(record.key)
+    if not turn.stopping and rule_for_absent(step, key_counts=not turn.key_forgotten(step, record)) is Rule.ASK_PERSON:
         ask_person(turn, record)
         return
     record = turn.settle(record, "ABSENT", *record.unsettled)

@@ -19,6 +19,7 @@ class Claimed(NamedTuple):
 
     key: Key
     epoch: str
+    takes_mark: bool | None = None  # whether the code at hand does; None: as the definition says
 
 
 class Finished(NamedTuple):

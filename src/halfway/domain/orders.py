@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from halfway.domain.contract import Rule, rule_for_absent
 from halfway.domain.facts import CancelAsked, MarkedSuccess, Order, ResumeAsked, RetryAsked
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus, Trigger
 from halfway.domain.run import Happened, Intent, Key, Kind, Record
@@ -56,6 +57,7 @@ def _resume(turn: Turn) -> None:
         raise _refuse(turn, "resume", f"nobody knows yet whether {', '.join(doubtful)} happened.", SETTLE_BY_HAND.format(step=doubtful[0]))
     if turn.run.status is RunStatus.EXPIRED or (turn.run.intent is Intent.EXPIRE):
         raise _refuse(turn, "resume", "its deadline has passed.", "Start a new run.")
+    _not_stopping(turn, "resume")
     if turn.run.status not in REOPENABLE:
         raise _refuse(turn, "resume", f"it is {turn.run.status}.", "Only a run that has stopped can be resumed.")
     stopped = [record for record in turn.of_kind(Kind.STEP) if record.status is RecordStatus.FAILED]
@@ -79,8 +81,22 @@ SETTLE_BY_HAND = (
 )
 
 
+def _not_stopping(turn: Turn, action: str) -> None:
+    if turn.run.intent is Intent.CANCEL and turn.run.status not in FINAL:
+        raise _refuse(turn, action, "it was asked to stop.", "It can be resumed when it has stopped.")
+
+
 def _may_repeat(turn: Turn, action: str, step: StepSpec, record: Record) -> None:
-    if record.effect is Happened.HAPPENED and step.can_be_lost and not step.idempotent and record.status is RecordStatus.FAILED:
+    key_counts = not turn.key_forgotten(step, record)
+    if action == "resume" and record.code == "NOT_HAPPENED" and rule_for_absent(step, key_counts=key_counts) is Rule.ASK_PERSON:
+        raise _refuse(
+            turn,
+            action,
+            f"a probe did not find what {step.name} does, which for {step.effect} is no proof.",
+            f"Look yourself, then order that one step: halfway retry RUN {step.name} --reason …",
+        )
+    repeat_harmless = step.idempotent and key_counts
+    if record.effect is Happened.HAPPENED and step.can_be_lost and not repeat_harmless and record.status is RecordStatus.FAILED:
         raise _refuse(
             turn,
             action,
@@ -122,6 +138,7 @@ def _retry(turn: Turn, order: RetryAsked) -> None:
         raise _refuse(turn, "retry", f"step {step.name} is {record.status}.", "Only a failed step can be tried again.")
     if turn.run.status is RunStatus.EXPIRED or turn.run.intent is Intent.EXPIRE:
         raise _refuse(turn, "retry", "its deadline has passed.", "Start a new run.")
+    _not_stopping(turn, "retry")
     _may_repeat(turn, "retry", step, record)
     others = [other.key.step for other in turn.of_kind(Kind.STEP) if other.key != record.key and turn.fails_run(other)]
     if others:

@@ -89,7 +89,8 @@ def _broken(turn: Turn, check: Record, code: str) -> None:
     record = turn.records[check.key._replace(kind=Kind.STEP)]
     step = turn.step(record.key)
     turn.note("step.check_failed", record.key, record.attempts, code=code)
-    if (step.can_be_lost and not step.idempotent) or step.sort is Sort.TRANSACTION:
+    repeatable = not step.can_be_lost or (step.idempotent and not turn.key_forgotten(step, record))
+    if not repeatable or step.sort is Sort.TRANSACTION:
         turn.fail(check._replace(code=code, ended_at=turn.now), Trigger.FAILED)
         return
     turn.move(check._replace(ended_at=turn.now, code=code, ready_at=None), Trigger.SUCCEEDED)

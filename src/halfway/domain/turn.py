@@ -138,7 +138,7 @@ class Turn:
 
     def fail(self, record: Record, trigger: Trigger) -> None:
         manual = record.key.kind is Kind.CHECK or self.step(record.key).on_failure is Then.MANUAL
-        asks = self.approver(record.key) if manual else ""
+        asks = self.approver(record.key) if manual and self.run.intent is None else ""  # nobody decides about a run that stops
         self.move(record._replace(ready_at=None, asks=asks), trigger)
         self.note("step.failed", record.key, record.attempts, code=record.code)
 

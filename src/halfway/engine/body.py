@@ -6,20 +6,24 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any, cast
 
 from halfway.authoring.failures import bounded, describe
 from halfway.authoring.step import Absent, Artifact, AsyncMark, CannotTell, Found, Mark, Step
 from halfway.authoring.steps import Handler
 from halfway.authoring.values import decode, encode
-from halfway.domain.contract import Ending, Place, Word, judge, unstorable
+from halfway.domain.contract import Ending, Place, Word, cut_short, judge, unstorable
 from halfway.domain.draft import Payload
 from halfway.domain.proof import prove
 from halfway.domain.run import Answer, Ended, Happened, Kind, Report
 from halfway.engine.attempt import Running
 from halfway.engine.context import where
 from halfway.errors import ArtifactDamaged, HalfwayError, Outcome, OutcomeUnknown, RetryLater, StepFailed, UnstorableValue
+
+log = logging.getLogger("halfway.engine")
 
 Ending_ = tuple[Report, Payload]
 HANDED_BACK = (Report(Ended.HANDED_BACK), Payload())
@@ -173,7 +177,16 @@ def _word(running: Running, error: BaseException) -> Word | None:
 
 def _asked(error: BaseException) -> int | None:
     after = error.after if isinstance(error, RetryLater) else None
-    return None if after is None else int(after.total_seconds() * 1e6)
+    return int(after.total_seconds() * 1e6) if isinstance(after, timedelta) else None  # a subclass may set anything
+
+
+def broken(running: Running, error: BaseException) -> Ending_:
+    """The engine itself failed to judge how a body ended; the worst that can be true is assumed."""
+    log.critical("the end of %s could not be judged", running.key, exc_info=error)
+    report = cut_short(running.spec, marked=running.marked, code="ENGINE_ERROR", death=False, gone=True)
+    if running.record.kind is not Kind.STEP:
+        report = Report(Ended.NOTHING, code="ENGINE_ERROR")
+    return report, Payload(error=f"the end of the attempt could not be judged: {type(error).__name__}")
 
 
 def _place(mark: Mark | AsyncMark | None, error: BaseException) -> Place:

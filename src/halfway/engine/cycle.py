@@ -9,11 +9,12 @@ from typing import NamedTuple, Protocol
 
 from halfway.domain.contract import unstorable
 from halfway.domain.draft import Draft, Payload
-from halfway.domain.facts import Claimed, Command, Fact, Finished, Late, LookAgain, StartAttempt, Unblocked
+from halfway.domain.facts import Claimed, Command, Fact, Finished, Late, LookAgain, Move, StartAttempt, Unblocked
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.run import Ended, Key, Kind, Record, Report, Snapshot
 from halfway.engine.attempt import Desk, Running
 from halfway.engine.catalog import Catalog
+from halfway.engine.local import STORED
 from halfway.engine.rescue import rescue
 from halfway.engine.settings import Settings
 from halfway.ports import Evidence, Mark, Ready, Saved, Turn
@@ -48,6 +49,15 @@ class Asked(NamedTuple):
 
     what: Mark | Evidence | Saved
     future: Future[bool]
+
+    def answer(self, answer: bool | Exception) -> None:
+        """Tells the body, unless it has given up waiting."""
+        if not self.future.set_running_or_notify_cancel():
+            return
+        if isinstance(answer, Exception):
+            self.future.set_exception(answer)
+        else:
+            self.future.set_result(answer)
 
 
 class Known(NamedTuple):
@@ -137,7 +147,8 @@ class Cycle:
     def _grant(self, tx: Turn) -> None:
         if not self.asked:
             return
-        marks = [asked.what for asked in self.asked if isinstance(asked.what, Mark)]
+        # An attempt that was ended in this process, even if that is not stored yet, begins nothing more.
+        marks = [asked.what for asked in self.asked if isinstance(asked.what, Mark) and self._lives(asked.what)]
         rows = [asked.what for asked in self.asked if not isinstance(asked.what, Mark)]
         granted: set[object] = set()
         if marks:
@@ -145,6 +156,10 @@ class Cycle:
         if rows:
             granted |= tx.keep(rows)
         self.answers = [(asked, asked.what in granted) for asked in self.asked]
+
+    def _lives(self, mark: Mark) -> bool:
+        running = self.floor.live.get((mark.run_id, mark.key, mark.n))
+        return running is not None and not running.ended
 
     def _strangers(self, tx: Turn) -> list[tuple[str, Key, int]]:
         """Attempts that run according to the database but never began here: a commit that was thought lost had landed."""
@@ -193,7 +208,7 @@ class Cycle:
         if draft is None:
             self.left.append(done)  # the run is locked elsewhere: next time
             return
-        if done.report.code == "STORED":  # a transaction step has committed by itself
+        if done.report is STORED:  # a transaction step has committed by itself
             return
         record = draft.records.get(running.record)
         n = running.attempt
@@ -209,8 +224,11 @@ class Cycle:
             draft.payloads[key] = Payload(error=payload.error)
             key = key._replace(kind=Kind.STEP)
             payload = Payload(payload.output)
+        before = draft.payloads.get(key)
         draft.payloads[key] = payload
-        self._take(draft.before.run.id, fact)
+        commands = self._take(draft.before.run.id, fact)
+        if before is not None and not any(isinstance(command, Move) and command.record.key == key for command in commands):
+            draft.payloads[key] = before  # this fact moves nothing: what came with it belongs to no record
         moved = draft.records.get(key)
         if payload.output is not None and moved is not None and moved.status is RecordStatus.SUCCESS:
             draft.outputs[key.step] = payload.output
@@ -272,14 +290,15 @@ class Cycle:
 
     def _start(self, place: Place) -> bool:
         draft = self.drafts[place.run_id]
-        commands = self._take(place.run_id, Claimed(place.key, self.floor.epoch))
+        spec = draft.spec.by_name[place.key.step]
+        handler = self.floor.catalog.handler(draft.spec, spec)
+        commands = self._take(place.run_id, Claimed(place.key, self.floor.epoch, handler.takes_mark))
         begun = next((command for command in commands if isinstance(command, StartAttempt)), None)
         if begun is None:
             return False
-        spec = draft.spec.by_name[place.key.step]
         self.started.append(
             Running(
-                self.floor, place.run_id, place.key, begun.n, handler=self.floor.catalog.handler(draft.spec, spec), spec=spec,
+                self.floor, place.run_id, place.key, begun.n, handler=handler, spec=spec,
                 correlation_id=draft.before.run.correlation_id, input=draft.input, outputs=draft.outputs, marked=begun.marked,
                 lease=self.floor.settings.lease, on_loop=self.floor.pool(place.route, place.key.kind) is self.floor.loop,
             )

@@ -7,7 +7,7 @@ from time import monotonic
 
 from halfway.domain.draft import Change, Draft, Payload
 from halfway.domain.facts import Finished
-from halfway.domain.run import Ended, Report
+from halfway.domain.run import Ended, Happened, Report
 from halfway.engine.attempt import Running
 from halfway.engine.body import execute
 from halfway.engine.catalog import Catalog
@@ -31,6 +31,8 @@ def execute_local(runs: RunStore, catalog: Catalog, running: Running) -> tuple[R
             running.local = local
             began = monotonic()
             report, payload = execute(running)
+            if not local.intact:
+                raise _RolledBack(*_broken_open(running))
             if report.ended is not Ended.SUCCESS:
                 raise _RolledBack(report, payload)
             took = monotonic() - began
@@ -49,7 +51,16 @@ def execute_local(runs: RunStore, catalog: Catalog, running: Running) -> tuple[R
     return STORED, payload
 
 
-STORED = Report(Ended.SUCCESS, code="STORED")
+STORED = Report(Ended.SUCCESS)  # known by its identity: no author can raise it
+
+
+def _broken_open(running: Running) -> tuple[Report, Payload]:
+    """The body has ended the transaction by itself: what it had written stands, and another attempt would write it again."""
+    error = (
+        f"step {running.step_name} committed or rolled back its connection by itself; what it had written may stand. "
+        "Leave the transaction open: it is committed together with the step."
+    )
+    return Report(Ended.FAILED, code="TRANSACTION_ENDED", effect=Happened.HAPPENED, final=True), Payload(error=error)
 
 
 class _RolledBack(Exception):

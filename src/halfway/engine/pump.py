@@ -41,7 +41,11 @@ class Wake(NamedTuple):
     routes: tuple[str, ...]
 
 
-Item = Done | Asked | Wake
+class CutAll(NamedTuple):
+    """The grace is over: what still runs is ended. The pump does it, so no mark is being granted meanwhile."""
+
+
+Item = Done | Asked | Wake | CutAll
 
 
 class Pump:
@@ -70,6 +74,7 @@ class Pump:
         self.asked: list[Asked] = []
         self.stopping = False
         self.over = False  # the epoch was declared dead
+        self.in_doubt = False  # a stop has cut off something that may have happened
         self.ticked = monotonic()  # last time the pump was seen working
         self.wake_at = 0.0  # monotonic: a retry or a doubt is due
         self._inbox: SimpleQueue[Item] = SimpleQueue()
@@ -147,10 +152,8 @@ class Pump:
 
     def _refuse_asked(self, error: DatabaseError | None) -> None:
         for asked in self.asked:
-            if isinstance(asked.what, Mark) or error is None:
-                asked.future.set_result(False)  # a mark whose commit is not confirmed: nothing has begun
-            else:
-                asked.future.set_exception(error)
+            # A mark whose commit is not confirmed: nothing has begun.
+            asked.answer(False if isinstance(asked.what, Mark) or error is None else error)
         self.asked.clear()
 
     def _collect(self) -> None:
@@ -184,6 +187,8 @@ class Pump:
             self.backlog.append(item)
         elif isinstance(item, Asked):
             self.asked.append(item)
+        elif isinstance(item, CutAll):
+            self._cut_all()
         else:
             self.hot.update(self.routes.intersection(item.routes) if item.routes else self.routes)
 
@@ -247,7 +252,7 @@ class Pump:
                 running = self.live.get((asked.what.run_id, asked.what.key, asked.what.n))
                 if running is not None:
                     running.marked = True
-            asked.future.set_result(granted)
+            asked.answer(granted)
         self._remember(cycle)
         on_loop: list[Running] = []
         in_threads: list[Running] = []
@@ -290,6 +295,13 @@ class Pump:
 
     # ── the end ──
 
+    def _cut_all(self) -> None:
+        for running in list(self.live.values()):
+            if not running.ended:
+                self.in_doubt = self.in_doubt or (running.marked and running.spec.can_be_lost)
+                self.backlog.append(cut(running, "WORKER_STOPPED"))
+                self.tell(running, "the worker has stopped")
+
     def drain(self, grace: float) -> bool:
         """Claims nothing more and gives what runs some time; False if something may have happened and nobody knows."""
         self.stopping = True
@@ -298,11 +310,7 @@ class Pump:
         while (self.live or self.backlog) and monotonic() < deadline and self._thread.is_alive():
             self._ended.wait(0.01)
         rest = list(self.live.values())
-        lost = [running for running in rest if running.marked and running.spec.can_be_lost and not running.ended]
-        for running in rest:
-            if not running.ended:
-                self._inbox.put(cut(running, "WORKER_STOPPED"))
-                self.tell(running, "the worker has stopped")
+        self._inbox.put(CutAll())
         flushed = monotonic() + 5
         while (self.backlog or not self._inbox.empty()) and monotonic() < flushed and self._thread.is_alive():
             self._ended.wait(0.01)
@@ -311,4 +319,4 @@ class Pump:
         self._thread.join(timeout=15)
         self.loop.stop()
         self.threads.stop()
-        return not (lost or self.backlog or any(running.ended and running.marked for running in rest))
+        return not (self.in_doubt or self.backlog or any(running.marked for running in rest))

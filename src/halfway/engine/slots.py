@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from halfway.domain.draft import Payload
 from halfway.domain.run import Report
 from halfway.engine.attempt import Running
-from halfway.engine.body import aexecute
+from halfway.engine.body import aexecute, broken
 
 HandIn = Callable[[Running, Report, Payload], None]
 Execute = Callable[[Running], tuple[Report, Payload]]
@@ -47,7 +47,11 @@ class Threads:
                 self._idle -= 1
             if running is None:
                 return
-            self._hand_in(running, *self._execute(running))
+            try:
+                ending = self._execute(running)
+            except BaseException as error:  # a slot never dies, whatever the engine itself gets wrong
+                ending = broken(running, error)
+            self._hand_in(running, *ending)
 
     def stop(self) -> None:
         for _ in range(self._started):
@@ -81,7 +85,11 @@ class Loop:
             running.task = self._loop.create_task(self._run(running))
 
     async def _run(self, running: Running) -> None:
-        self._hand_in(running, *await aexecute(running))
+        try:
+            ending = await aexecute(running)
+        except BaseException as error:
+            ending = broken(running, error)
+        self._hand_in(running, *ending)
 
     def cancel(self, running: Running) -> None:
         """Asks a body to stop; it hands in by itself when it has."""

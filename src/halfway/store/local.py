@@ -26,6 +26,10 @@ class StoreLocal:
         self._session = connection
         self._run_id, self._key, self._n = attempt
 
+    @property
+    def intact(self) -> bool:
+        return self._session.in_transaction()
+
     def keep(self, rows: Sequence[Evidence | Saved]) -> None:
         if len(keep(self._session, rows)) != len(set(rows)):
             raise GuardFailed(f"attempt {self._n} of {self._key.step} is no longer running")

@@ -91,6 +91,9 @@ class PostgresConnection:
         self._cursor.execute(CLOCK)
         self._set_clock()
 
+    def in_transaction(self) -> bool:
+        return self._connection.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+
     def has_table(self, name: str) -> bool:
         return self._cursor.execute(b"select to_regclass($1)", [name]).fetchone() != (None,)
 

@@ -48,12 +48,16 @@ class SqliteConnection:
         patiently(lambda: self._cursor.execute("begin immediate" if write else "begin"))
         if clock:
             self.read_clock()
+        self._guard(on=True)
         return [] if ask is None else self.rows(ask.name, **ask.params)
 
     def read_clock(self) -> None:
         """That of this machine. It is the first read: in a transaction that only reads, this is where it may have to wait."""
         offset = patiently(lambda: self._cursor.execute(CLOCK).fetchone()[0])
         self.now = self._clock.see(time.time_ns() // 1000 + offset)
+
+    def in_transaction(self) -> bool:
+        return bool(self.raw.in_transaction)
 
     def has_table(self, name: str) -> bool:
         text = "select 1 from sqlite_master where type = 'table' and name = ?"
@@ -64,15 +68,21 @@ class SqliteConnection:
 
     def commit(self) -> None:
         self._own()
+        self._guard(on=False)
         patiently(lambda: self._cursor.execute("commit"))
 
     def rollback(self) -> bool:
         try:
+            self._guard(on=False)
             if self.raw.in_transaction:
                 self._cursor.execute("rollback")
         except sqlite3.Error:
             return False
         return True
+
+    def _guard(self, *, on: bool) -> None:
+        if isinstance(self.raw, LocalConnection):
+            self.raw.guard(on=on)
 
     def is_stale(self) -> bool:
         """Whether the file was taken away or another one put in its place: what is written to the old one would be lost."""
@@ -142,6 +152,10 @@ def _primary(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
+def _no_transactions(action: int, *about: str | None) -> int:
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_TRANSACTION else sqlite3.SQLITE_OK
+
+
 class LocalConnection(sqlite3.Connection):
     """What a transaction step gets: its commit is the end of the attempt, not the author's."""
 
@@ -150,6 +164,13 @@ class LocalConnection(sqlite3.Connection):
 
     def rollback(self) -> None:
         raise RuntimeError(LOCAL_COMMIT)
+
+    def executescript(self, script: str, /) -> sqlite3.Cursor:
+        raise RuntimeError("executescript() commits before it begins: give each statement to execute().")
+
+    def guard(self, *, on: bool) -> None:
+        """Whether statements that begin or end a transaction are refused; those of the engine itself come with the guard down."""
+        self.set_authorizer(_no_transactions if on else None)
 
     def __exit__(self, *exc: object) -> Literal[False]:
         return False
