@@ -17,7 +17,7 @@ from halfway.authoring.workflow import Workflow
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.run import Kind
 from halfway.engine.settings import Settings
-from halfway.errors import DefinitionError, HalfwayError, NotFound
+from halfway.errors import DefinitionError, HalfwayError, InvalidInput, NotFound
 from halfway.ports import NewRun, NoPoints, Points, Started
 
 if TYPE_CHECKING:  # the rooms below are opened at their first use, so that importing halfway costs little more than pydantic
@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # the rooms below are opened at their first use, so that impo
 I = TypeVar("I")
 T = TypeVar("T")
 
+HIGHEST = 1_000_000_000
+LONGEST_ID = 512
 STILL = frozenset({RunStatus.MANUAL_REQUIRED, RunStatus.WAITING}) | FINAL  # nothing more happens by itself
 
 
@@ -119,6 +121,7 @@ class Halfway:
             raise NotFound("WORKFLOW_UNKNOWN", workflow=workflow.name, known=known)
         from halfway.store.ids import new_id
 
+        _check_options(workflow.name, priority=priority, correlation_id=correlation_id, again=again)
         run_id = new_id()
         text = workflow.encode(input)
         return NewRun(
@@ -246,7 +249,22 @@ def _fresh(workflow: Workflow[I], new: NewRun, key: str | None) -> Run[I]:
     )  # fmt: skip
 
 
+def _check_options(workflow: str, *, priority: object, correlation_id: object, again: object) -> None:
+    """What a type checker would have refused is refused here too, before anything is written."""
+    problem = ""
+    if isinstance(priority, bool) or not isinstance(priority, int) or abs(priority) > HIGHEST:
+        problem = f"priority is {priority!r}, not a whole number between -{HIGHEST:,} and {HIGHEST:,}."
+    elif not isinstance(correlation_id, str) or len(correlation_id) > LONGEST_ID:
+        problem = f"correlation_id is no text of at most {LONGEST_ID} characters."
+    elif again is not None and not (isinstance(again, str) and again.strip()):
+        problem = "again is no reason."
+    if problem:
+        raise InvalidInput("CONFIG_INVALID", source=f"of the start of {workflow}", problem=problem, remedy="Nothing was started.")
+
+
 def _microseconds(moment: datetime) -> int:
+    if not isinstance(moment, datetime):  # pyright: ignore[reportUnnecessaryIsInstance] - not everybody runs a type checker
+        raise InvalidInput("CONFIG_INVALID", source="of the start: deadline", problem="it is no datetime.", remedy="Give one with tzinfo.")
     if moment.tzinfo is None:
         raise DefinitionError(
             "DEFINITION", workflow="start", problem=f"the deadline {moment} has no time zone.", remedy="Give one with tzinfo."

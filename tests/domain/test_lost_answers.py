@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from halfway.domain.contract import Ending, Place, Word, judge
 from halfway.domain.facts import (
     CancelAsked,
     Claimed,
@@ -405,4 +406,51 @@ def test_the_time_that_a_person_takes_is_not_the_runs() -> None:
     assert run.status is RunStatus.MANUAL_REQUIRED
     run.take(MarkedSuccess("A"))
     run.ok("B")
+    assert run.status is RunStatus.SUCCESS
+
+
+def test_a_person_may_vouch_for_a_result_or_have_it_made_again() -> None:
+    def broken() -> Run:
+        run = Run(workflow(step("A", Effect.CREATE, evidence="log", verifies=True), step("B", after=("A",), retry=RetrySpec(attempts=1))))
+        run.ok("A")
+        run.start("B")
+        run.end("B", Report(Ended.NOTHING, code="BOOM"))
+        run.take(ResumeAsked())
+        run.start("A", Kind.CHECK)
+        run.end("A", Report(Ended.SUCCESS, answer=Answer.BROKEN), Kind.CHECK)
+        assert run.status is RunStatus.MANUAL_REQUIRED
+        return run
+
+    vouched = broken()
+    vouched.take(MarkedSuccess("A"))
+    vouched.ok("B")
+    assert (vouched.status, vouched.record("A").attempts) == (RunStatus.SUCCESS, 1)
+    again = broken()
+    again.take(RetryAsked("A"))
+    again.ok("A")
+    again.ok("B")
+    assert (again.status, again.record("A").attempts) == (RunStatus.SUCCESS, 2)
+
+
+def test_a_failure_on_purpose_without_a_mark_says_nothing_about_the_effect() -> None:
+    run = Run(workflow(step("S", Effect.CHANGE, evidence="log")))
+    run.start("S")
+    run.end("S", judge(run.spec.by_name["S"], Ending(Place.NO_MARK, "NO", Word.FAIL)))
+    assert run.status is RunStatus.FAILED
+    assert run.record("S").effect is Happened.UNKNOWN
+    for order in (ResumeAsked(), RetryAsked("S")):
+        with pytest.raises(Conflict, match="nobody said"):
+            run.take(order)
+    run.take(RetryAsked("S", not_happened=True))
+    run.ok("S")
+    assert run.status is RunStatus.SUCCESS
+
+
+def test_a_failure_on_purpose_inside_the_mark_says_that_the_receiver_refused() -> None:
+    run = Run(workflow(step("S", Effect.CHANGE, evidence="log", takes_mark=True)))
+    run.start("S")
+    run.end("S", judge(run.spec.by_name["S"], Ending(Place.INSIDE, "DECLINED", Word.FAIL)))
+    assert run.record("S").effect is Happened.NOT
+    run.take(ResumeAsked())
+    run.ok("S")
     assert run.status is RunStatus.SUCCESS

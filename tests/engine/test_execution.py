@@ -310,7 +310,7 @@ def test_an_artifact_that_was_damaged_is_found_by_a_resume_and_made_again(harnes
         calls.add("WRITE")
         return Report(text=step.save("report.md", "a long report"), words=3)
 
-    @wf.step(Effect.CREATE, evidence="file", retry=Retry(1))
+    @wf.step(Effect.READ, retry=Retry(1))
     def upload(step: Step[Order]) -> str:
         if calls.add("UPLOAD") == 1:
             raise StepFailed("disk full")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from halfway import AsyncMark, Effect, Mark, Retry, RetryLater, RunStatus, Step, StepFailed
-from halfway.errors import DatabaseError
+from halfway.errors import DatabaseError, InvalidInput
 from halfway.testing import HoldAt
 from tests.engine.harness import Calls, Harness, Order, flow, until
 from tests.engine.test_transactions import changes, changing
@@ -295,3 +295,19 @@ def test_a_transaction_step_that_ends_its_transaction_writes_nothing_twice(harne
         assert calls.count("BAD") == 1
         assert run.failure is not None
         assert run.failure.code == "TRANSACTION_ENDED"
+
+
+@pytest.mark.parametrize(
+    "options", [{"priority": "high"}, {"priority": True}, {"correlation_id": 7}, {"again": " "}, {"deadline": "tomorrow"}]
+)
+def test_options_of_the_wrong_type_are_refused_before_anything_is_written(harness: type[Harness], options: dict[str, Any]) -> None:
+    wf = flow()
+
+    @wf.step(Effect.READ)
+    def look(step: Step[Order]) -> int:
+        return 1
+
+    h = harness(wf)
+    with pytest.raises(InvalidInput):
+        h.start(wf, Order(), **options)
+    assert h.app.store.reading.runs() == []

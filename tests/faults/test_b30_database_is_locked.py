@@ -134,7 +134,9 @@ def test_a_lock_held_longer_than_the_patience_delays_the_worker_and_refuses_the_
         all_is_well(h, *runs)
 
 
-def test_opening_a_database_that_is_locked_says_so_and_leaves_nothing_open(sqlite_url: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_a_database_that_is_locked_says_so_and_leaves_nothing_open(
+    sqlite_url: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """B30: at the very first use."""
     [wf] = flows(sqlite_url, ledger)
     with closing(Harness(sqlite_url, wf)) as h:

@@ -102,7 +102,15 @@ def test_what_the_receiver_asks_for_counts_up_to_an_hour(asked: int | None, leas
     assert least <= delay(USUAL, 1, "seed", asked) <= most
 
 
-AFTER: list[Any] = [None, timedelta(0), timedelta(seconds=-5), timedelta(days=3650), timedelta.max, "Wed, 21 Oct 2026 07:28:00 GMT", 10**400]
+AFTER: list[Any] = [
+    None,
+    timedelta(0),
+    timedelta(seconds=-5),
+    timedelta(days=3650),
+    timedelta.max,
+    "Wed, 21 Oct 2026 07:28:00 GMT",
+    10**400,
+]
 
 
 @pytest.mark.parametrize("after", AFTER, ids=["none", "0", "-5 s", "10 years", "for ever", "an HTTP date", "a huge number"])

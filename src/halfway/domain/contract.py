@@ -94,7 +94,7 @@ def _judge(step: StepSpec, ending: Ending) -> Report:
     nothing_yet = not step.can_be_lost or ending.place is Place.BEFORE
     done = step.can_be_lost and ending.place is Place.CLOSED
     if ending.word is Word.FAIL:
-        return Report(Ended.FAILED, effect=_effect(step, ending.place, done), final=True)
+        return Report(Ended.FAILED, effect=_effect_of_failure(step, ending.place, done), final=True)
     if ending.word is Word.RETRY or nothing_yet:
         return Report(Ended.NOTHING, effect=_effect(step, ending.place, False))
     if ending.word is None and ending.place is Place.INSIDE:
@@ -110,6 +110,13 @@ def _effect(step: StepSpec, place: Place, done: bool) -> Happened:
     if not step.can_be_lost or place is Place.BEFORE:
         return Happened.NONE
     return Happened.HAPPENED if done else Happened.NOT
+
+
+def _effect_of_failure(step: StepSpec, place: Place, done: bool) -> Happened:
+    """A failure on purpose inside the mark says that the receiver refused; without a mark it says nothing about the effect."""
+    if step.can_be_lost and place in (Place.NO_MARK, Place.BROKEN):
+        return Happened.UNKNOWN
+    return _effect(step, place, done)
 
 
 def unstorable(step: StepSpec) -> Report:

@@ -96,6 +96,8 @@ def _may_repeat(turn: Turn, action: str, step: StepSpec, record: Record) -> None
             f"Look yourself, then order that one step: halfway retry RUN {step.name} --reason …",
         )
     repeat_harmless = step.idempotent and key_counts
+    if record.effect is Happened.UNKNOWN and record.status is RecordStatus.FAILED and not repeat_harmless:
+        raise _refuse(turn, action, f"step {step.name} failed, and nobody said whether it happened.", SETTLE_BY_HAND.format(step=step.name))
     if record.effect is Happened.HAPPENED and step.can_be_lost and not repeat_harmless and record.status is RecordStatus.FAILED:
         raise _refuse(
             turn,
@@ -132,13 +134,19 @@ def _retry(turn: Turn, order: RetryAsked) -> None:
     if record.status is RecordStatus.UNKNOWN:
         _retry_unknown(turn, order, step, record)
         return
-    if order.not_happened:
+    if record.status is RecordStatus.SUCCESS and _broken_check(turn, record) is not None:
+        _make_again(turn, record)
+        return
+    in_doubt = record.status is RecordStatus.FAILED and record.effect is Happened.UNKNOWN
+    if order.not_happened and not in_doubt:
         raise _refuse(turn, "retry --not-happened", f"step {step.name} is {record.status}, not UNKNOWN.")
     if record.status is not RecordStatus.FAILED:
         raise _refuse(turn, "retry", f"step {step.name} is {record.status}.", "Only a failed step can be tried again.")
     if turn.run.status is RunStatus.EXPIRED or turn.run.intent is Intent.EXPIRE:
         raise _refuse(turn, "retry", "its deadline has passed.", "Start a new run.")
     _not_stopping(turn, "retry")
+    if order.not_happened:
+        record = record._replace(effect=Happened.NOT)
     _may_repeat(turn, "retry", step, record)
     others = [other.key.step for other in turn.of_kind(Kind.STEP) if other.key != record.key and turn.fails_run(other)]
     if others:
@@ -168,8 +176,34 @@ def _retry_unknown(turn: Turn, order: RetryAsked, step: StepSpec, record: Record
     turn.note("step.settled_by_person", record.key, record.attempts, happened=False)
 
 
+def _broken_check(turn: Turn, record: Record) -> Record | None:
+    """The check before a resume that found this step's result broken, and waits for a person."""
+    check = turn.records.get(record.key._replace(kind=Kind.CHECK))
+    return check if check is not None and check.status is RecordStatus.FAILED and check.asks else None
+
+
+def _make_again(turn: Turn, record: Record) -> None:
+    """A person orders that a result that no longer holds is made again."""
+    check = _broken_check(turn, record)
+    assert check is not None
+    _not_stopping(turn, "retry")
+    turn.move(_fresh(check), Trigger.MARKED_SUCCESS)
+    turn.move(_fresh(record), Trigger.INVALIDATED)
+    turn.note("step.retry_ordered", record.key, record.attempts)
+
+
+def _vouch(turn: Turn, record: Record, check: Record) -> None:
+    """A person has seen that the result holds, whatever the check says."""
+    turn.move(_fresh(check), Trigger.MARKED_SUCCESS)
+    turn.note("step.settled_by_person", record.key, record.attempts, happened=True)
+
+
 def _mark_success(turn: Turn, order: MarkedSuccess) -> None:
     step, record = _record(turn, order.step, "mark-success")
+    check = _broken_check(turn, record)
+    if record.status is RecordStatus.SUCCESS and check is not None:
+        _vouch(turn, record, check)
+        return
     if record.status not in (RecordStatus.UNKNOWN, RecordStatus.FAILED):
         raise _refuse(turn, "mark-success", f"step {step.name} is {record.status}.", "Only a step that failed or is UNKNOWN can be marked.")
     if turn.run.status in (RunStatus.EXPIRED, RunStatus.CANCELLED):
