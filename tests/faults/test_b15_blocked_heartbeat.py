@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import re
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from queue import SimpleQueue
 from typing import Any
 
 from halfway import Effect, RunStatus, Step, Workflow
 from halfway.domain.run import Ended
+from halfway.engine.slots import Threads
 from halfway.testing import Ledger
 from tests.crash.processes import Worker
 from tests.engine.harness import FAST, Harness, Order, flow, until
@@ -125,3 +128,38 @@ def test_a_worker_with_a_parent_beats_while_its_interpreter_is_held(postgres_url
 def test_a_worker_whose_life_is_a_lock_needs_no_beat(sqlite_url: str, ledger: Ledger) -> None:
     """B15 b, d."""
     nobody_is_taken_for_dead(sqlite_url, ledger, "bd")
+
+
+class HeldQueue(SimpleQueue[Any]):
+    """Whoever takes from it has not yet woken up."""
+
+    def __init__(self) -> None:
+        self.awake = threading.Event()
+
+    def get(self, *args: Any) -> Any:
+        item = super().get(*args)
+        assert self.awake.wait(30)
+        return item
+
+
+def test_a_step_that_blocks_its_thread_keeps_no_other_waiting_while_a_thread_is_free() -> None:
+    """B15: two steps are given out before the idle thread has woken up for the first."""
+    go_on, begun, ended = threading.Event(), SimpleQueue[str](), SimpleQueue[str]()
+
+    def execute(name: str) -> tuple[None, None]:
+        begun.put(name)
+        assert name == "first" or go_on.wait(30)
+        return None, None
+
+    threads = Threads(2, execute, lambda name, report, payload: ended.put(name))  # type: ignore[arg-type, return-value]
+    threads._work = held = HeldQueue()
+    held.awake.set()
+    threads.run(["first"])  # type: ignore[list-item]
+    assert (begun.get(timeout=30), ended.get(timeout=30)) == ("first", "first")
+    held.awake.clear()
+    for name in ("blocks", "must not wait"):
+        threads.run([name])  # type: ignore[list-item]
+    held.awake.set()
+    assert {begun.get(timeout=30), begun.get(timeout=30)} == {"blocks", "must not wait"}
+    go_on.set()
+    threads.stop()

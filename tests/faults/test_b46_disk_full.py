@@ -55,9 +55,9 @@ class FewPages:
         self.pages = 1_000_000
         begin = SqliteConnection.begin
 
-        def limited(connection: SqliteConnection, **options: Any) -> None:
+        def limited(connection: SqliteConnection, **options: Any) -> Any:
             connection.raw.execute(f"pragma max_page_count = {self.pages}")
-            begin(connection, **options)
+            return begin(connection, **options)
 
         monkeypatch.setattr(SqliteConnection, "begin", limited)
 

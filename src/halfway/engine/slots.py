@@ -23,7 +23,7 @@ class Threads:
         self.free = size
         self._size = size
         self._started = 0
-        self._idle = 0
+        self._busy = 0  # attempts that were given out and have not ended
         self._lock = threading.Lock()
         self._work: SimpleQueue[Running | None] = SimpleQueue()
         self._execute = execute
@@ -31,8 +31,8 @@ class Threads:
 
     def run(self, attempts: Sequence[Running]) -> None:
         with self._lock:
-            missing = min(len(attempts) - self._idle, self._size - self._started)
-            for _ in range(max(missing, 0)):
+            self._busy += len(attempts)
+            for _ in range(min(self._busy, self._size) - self._started):
                 self._started += 1
                 threading.Thread(target=self._loop, name=f"halfway-slot-{self._started}", daemon=True).start()
         for attempt in attempts:
@@ -40,17 +40,15 @@ class Threads:
 
     def _loop(self) -> None:
         while True:
-            with self._lock:
-                self._idle += 1
             running = self._work.get()
-            with self._lock:
-                self._idle -= 1
             if running is None:
                 return
             try:
                 ending = self._execute(running)
             except BaseException as error:  # a slot never dies, whatever the engine itself gets wrong
                 ending = broken(running, error)
+            with self._lock:
+                self._busy -= 1
             self._hand_in(running, *ending)
 
     def stop(self) -> None:
