@@ -104,11 +104,14 @@ class Halfway:
         run has ended. within: a connection of the same database; the run exists if its transaction commits. Raises InvalidInput,
         KeyConflict (the key belongs to a run with another input) and DatabaseError.
         """
+        if within is None:
+            _outside_transactions(workflow.name)
         new = self._new(workflow, input, deadline=deadline, priority=priority, correlation_id=correlation_id, again=again)
         return self._started(workflow, [new], self.store.runs.create([new], within=within), within)[0]
 
     def start_many(self, workflow: Workflow[I], inputs: Sequence[I], /, *, priority: int = 0) -> Sequence[Run[I]]:
         """Starts many runs in one transaction; all or none."""
+        _outside_transactions(workflow.name)
         new = [self._new(workflow, input, priority=priority) for input in inputs]
         return self._started(workflow, new, self.store.runs.create(new), None)
 
@@ -247,6 +250,15 @@ def _fresh(workflow: Workflow[I], new: NewRun, key: str | None) -> Run[I]:
         id=new.id, type=workflow.name, version=workflow.version, key=key, status=RunStatus.PENDING, input=workflow.parse(new.input),
         failure=None, created=True, outputs={}, steps={},
     )  # fmt: skip
+
+
+def _outside_transactions(workflow: str) -> None:
+    from halfway.engine.context import in_transaction
+
+    if in_transaction.get():
+        problem = "it is called in a transaction step, and would commit by itself."
+        remedy = "Pass within= the step's connection."
+        raise InvalidInput("CONFIG_INVALID", source=f"of the start of {workflow}", problem=problem, remedy=remedy)
 
 
 def _check_options(workflow: str, *, priority: object, correlation_id: object, again: object) -> None:

@@ -210,6 +210,7 @@ class Local(Protocol):
 class Lives(Protocol):
     """Epochs and their beats (section 8 of the design)."""
 
+    observer: str  # the life of the server in which the epochs were last read; beats are compared within one only
     beats: bool  # whether life is shown by beats; on SQLite it is an OS lock, and a beat writes nothing
 
     def begin(self, *, host: str, pid: int, identity: str, kill_after: int | None) -> str:

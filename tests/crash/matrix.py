@@ -1,4 +1,4 @@
-"""The crash matrix: a process is broken at every point that its undisturbed life has, a fresh worker finishes, and the ledger is compared."""
+"""The crash matrix: a process is broken at every point of its undisturbed life, a fresh worker finishes, and the ledger is compared."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class ToldWalk(Walk):
         if self.run.status is RunStatus.MANUAL_REQUIRED:
             assert explanation.reasons, "it waits for a person, who is not told why"
             assert any(suggestion.order is not None for suggestion in explanation.next)
-        elif self.run.status in (RunStatus.FAILED, RunStatus.CANCELLED):
+        elif self.run.status in (RunStatus.FAILED, RunStatus.CANCELLED) and self.run.now < (self.run.deadline_at or self.run.now + 1):
             assert explanation.reasons
             assert explanation.next
         for effect in explanation.effects:

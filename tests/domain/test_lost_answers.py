@@ -44,13 +44,20 @@ def test_what_cannot_be_lost_is_retried_up_to_the_limit_and_then_fails(effect: E
     assert run.record("S").code == "BOOM"
 
 
-@pytest.mark.parametrize("effect", LOSSY)
-def test_found_settles_every_effect(effect: Effect) -> None:
+@pytest.mark.parametrize("effect", [Effect.CREATE, Effect.NOTIFY, Effect.CHANGE])
+def test_found_settles_every_effect_but_that_of_an_agent(effect: Effect) -> None:
     run = doubtful(effect, probe=PROBE)
     assert run.record("S").status is RecordStatus.UNKNOWN
     run.probe("S", Answer.FOUND)
     assert run.status is RunStatus.SUCCESS
     assert run.record("S").effect is Happened.HAPPENED
+
+
+def test_what_an_agent_did_is_kept_apart_until_a_person_has_looked() -> None:
+    run = doubtful(Effect.DELEGATE, probe=PROBE)
+    run.probe("S", Answer.FOUND)
+    assert run.status is RunStatus.MANUAL_REQUIRED
+    assert run.record("S").asks == "owner"
 
 
 def test_an_absent_create_is_repeated_but_not_before_it_counts() -> None:
@@ -347,8 +354,9 @@ def test_a_cancelled_run_whose_message_was_not_found_does_not_send_it_by_a_mere_
     while run.status is not RunStatus.CANCELLED:
         run.probe("S", Answer.ABSENT)
         run.advance(10)
-    with pytest.raises(Conflict, match="no proof"):
-        run.take(ResumeAsked())
+    run.take(ResumeAsked())
+    assert run.status is RunStatus.MANUAL_REQUIRED
+    assert run.due() == []
     run.take(RetryAsked("S"))
     run.ok("S")
     assert run.status is RunStatus.SUCCESS
@@ -436,14 +444,46 @@ def test_a_failure_on_purpose_without_a_mark_says_nothing_about_the_effect() -> 
     run = Run(workflow(step("S", Effect.CHANGE, evidence="log")))
     run.start("S")
     run.end("S", judge(run.spec.by_name["S"], Ending(Place.NO_MARK, "NO", Word.FAIL)))
-    assert run.status is RunStatus.FAILED
-    assert run.record("S").effect is Happened.UNKNOWN
-    for order in (ResumeAsked(), RetryAsked("S")):
-        with pytest.raises(Conflict, match="nobody said"):
-            run.take(order)
+    assert run.status is RunStatus.MANUAL_REQUIRED
+    assert run.record("S").status is RecordStatus.UNKNOWN
     run.take(RetryAsked("S", not_happened=True))
     run.ok("S")
     assert run.status is RunStatus.SUCCESS
+
+
+@pytest.mark.parametrize(("place", "word", "idempotent"), [(Place.NO_MARK, Word.REFUSED, False), (Place.NO_MARK, Word.FAIL, True)])
+def test_a_refusal_that_the_author_declared_and_a_harmless_repeat_are_believed(place: Place, word: Word, idempotent: bool) -> None:
+    run = Run(workflow(step("S", Effect.CHANGE, evidence="log", idempotent=idempotent)))
+    run.start("S")
+    run.end("S", judge(run.spec.by_name["S"], Ending(place, "NO", word)))
+    assert (run.status, run.record("S").effect) == (RunStatus.FAILED, Happened.NOT)
+
+
+def test_two_messages_that_were_not_found_can_both_be_settled() -> None:
+    run = Run(workflow(step("A", Effect.NOTIFY, probe=PROBE, after=()), step("B", Effect.NOTIFY, probe=PROBE, after=())))
+    run.lose("A")
+    run.lose("B")
+    run.take(CancelAsked())
+    run.advance(10)
+    while run.status is not RunStatus.CANCELLED:
+        for key in run.due():
+            run.probe(key.step, Answer.ABSENT)
+        run.advance(10)
+    run.take(ResumeAsked())
+    run.take(RetryAsked("A"))
+    run.take(MarkedSuccess("B"))
+    run.ok("A")
+    assert run.status is RunStatus.SUCCESS
+
+
+def test_nothing_is_resumed_past_the_deadline() -> None:
+    run = Run(workflow(step("A", retry=RetrySpec(attempts=1))), deadline_at=2_000 * SECOND)
+    run.start("A")
+    run.end("A", Report(Ended.NOTHING, code="BOOM"))
+    run.now = 2_001 * SECOND
+    for order in (ResumeAsked(), RetryAsked("A")):
+        with pytest.raises(Conflict, match="deadline"):
+            run.take(order)
 
 
 def test_a_failure_on_purpose_inside_the_mark_says_that_the_receiver_refused() -> None:

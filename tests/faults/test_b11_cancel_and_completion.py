@@ -23,8 +23,7 @@ def cancel(h: Harness, run: Run[Order]) -> str:
     try:
         return h.app.control.cancel(run.id, actor="kim", reason=WHY).after
     except Conflict as refused:
-        assert "already ended: SUCCESS" in str(refused)
-        return "refused"
+        return "refused" if "already ended: SUCCESS" in str(refused) else str(refused)
 
 
 def stands(h: Harness, run: Run[Order], heard: str) -> None:

@@ -38,8 +38,11 @@ def count() -> None:
 
 def grind() -> None:
     """One call in C that holds the interpreter from its beginning to its end."""
-    length = 22
-    while (took := timed(lambda: re.match("(a+)+b", "a" * length))) < LONG:
+    length, took = 22, 0.0
+    while took < LONG:
+        began = time.monotonic()
+        re.match("(a+)+b", "a" * length)
+        took = time.monotonic() - began
         length += max(1, math.ceil(math.log2(LONG / took)))
 
 
@@ -49,12 +52,6 @@ def dump() -> None:
     over = time.monotonic() + LONG
     while time.monotonic() < over:
         json.dumps(big)
-
-
-def timed(work: Callable[[], object]) -> float:
-    began = time.monotonic()
-    work()
-    return time.monotonic() - began
 
 
 BLOCKS: dict[str, Callable[[], None]] = {"a": sleep, "b": sleep, "c": count, "d": grind, "e": dump}

@@ -1,4 +1,4 @@
-"""B28: a value comes back exactly, or is refused with the path of its bad part: an input before anything happens, an output without a repeat.
+"""B28: a value comes back exactly or is refused with the path of its bad part: inputs before anything happens, outputs without a repeat.
 
 Which types are kept is listed in halfway.authoring.values and tried there; here whole runs meet them, and both databases must agree.
 """

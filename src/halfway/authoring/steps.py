@@ -73,6 +73,11 @@ class Draft:
     def refusal(self, problem: str, remedy: str) -> DefinitionError:
         return DefinitionError("DEFINITION", workflow=self.workflow, problem=f"step {self.name}: {problem}", remedy=remedy)
 
+    def _repeats(self) -> tuple[str, ...]:
+        """What makes a repeat harmless must be the same in the code that repeats."""
+        settings = self.settings
+        return (("idempotent",) if settings.idempotent else ()) + (("business key",) if settings.effect_key is not None else ())
+
     def to_spec(self, input_schema: str) -> StepSpec:
         """The step as data."""
         settings, output_schema = self.settings, fingerprint(self.shape.output)
@@ -96,7 +101,7 @@ class Draft:
             irreversible=settings.irreversible,
             business_key=settings.effect_key is not None,
             output_schema=output_schema,
-            code=short_hash(self.workflow, self.name, self.effect or self.sort, input_schema, output_schema),
+            code=short_hash(self.workflow, self.name, self.effect or self.sort, input_schema, output_schema, *self._repeats()),
         )
 
 

@@ -88,8 +88,11 @@ def _serve(app: Halfway, queues: tuple[str, ...], slots: int, threads: int | Non
     if not steps:
         raise InvalidInput("CONFIG_INVALID", source="of the app", problem="it has no workflows.", remedy="Give Halfway(…, workflows=[…]).")
     kill_after = max(step.timeout for step in steps) + int(app.settings.settle * 1_000_000)
-    made = app._worker(queues, slots, threads, kill_after=kill_after)  # pyright: ignore[reportPrivateUsage] - a worker with a parent
+    made = app._worker(queues, slots, threads, kill_after=kill_after + MARGIN)  # pyright: ignore[reportPrivateUsage] - a worker with a parent
     serve(made, app.settings, url=app.url, beats=app.store.lives.beats, kill_after=kill_after / 1e6, report=report)
+
+
+MARGIN = 5_000_000  # microseconds: others rely on the child's death only this long after its parent has killed it
 
 
 class Line(logging.Formatter):

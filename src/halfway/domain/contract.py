@@ -69,7 +69,8 @@ class Word(StrEnum):
     """The author's word on what an exception means; it counts everywhere."""
 
     RETRY = "RETRY"
-    FAIL = "FAIL"
+    FAIL = "FAIL"  # it will not work; whether anything happened depends on where it was said
+    REFUSED = "REFUSED"  # Errors(fail=): this exception says that the receiver refused
     UNKNOWN = "UNKNOWN"
 
 
@@ -93,8 +94,10 @@ def judge(step: StepSpec, ending: Ending) -> Report:
 def _judge(step: StepSpec, ending: Ending) -> Report:
     nothing_yet = not step.can_be_lost or ending.place is Place.BEFORE
     done = step.can_be_lost and ending.place is Place.CLOSED
-    if ending.word is Word.FAIL:
-        return Report(Ended.FAILED, effect=_effect_of_failure(step, ending.place, done), final=True)
+    if ending.word is Word.FAIL and step.can_be_lost and not step.idempotent and ending.place in (Place.NO_MARK, Place.BROKEN):
+        return Report(Ended.LOST, effect=Happened.UNKNOWN, final=True)  # it failed, and that says nothing about the effect
+    if ending.word in (Word.FAIL, Word.REFUSED):
+        return Report(Ended.FAILED, effect=_effect(step, ending.place, done), final=True)
     if ending.word is Word.RETRY or nothing_yet:
         return Report(Ended.NOTHING, effect=_effect(step, ending.place, False))
     if ending.word is None and ending.place is Place.INSIDE:
@@ -110,13 +113,6 @@ def _effect(step: StepSpec, place: Place, done: bool) -> Happened:
     if not step.can_be_lost or place is Place.BEFORE:
         return Happened.NONE
     return Happened.HAPPENED if done else Happened.NOT
-
-
-def _effect_of_failure(step: StepSpec, place: Place, done: bool) -> Happened:
-    """A failure on purpose inside the mark says that the receiver refused; without a mark it says nothing about the effect."""
-    if step.can_be_lost and place in (Place.NO_MARK, Place.BROKEN):
-        return Happened.UNKNOWN
-    return _effect(step, place, done)
 
 
 def unstorable(step: StepSpec) -> Report:

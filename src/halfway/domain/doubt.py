@@ -9,7 +9,7 @@ from __future__ import annotations
 from halfway.domain.contract import Rule, rule_for, rule_for_absent
 from halfway.domain.lifecycle import RecordStatus, Trigger
 from halfway.domain.run import Answer, Ended, Happened, Key, Kind, Record, Report
-from halfway.domain.spec import MINUTE, SECOND
+from halfway.domain.spec import MINUTE, SECOND, Effect
 from halfway.domain.turn import DEATHS, Turn
 
 PATIENCE = 5 * MINUTE  # how long an attempt that is not known to be gone is waited for before a person is told
@@ -57,8 +57,11 @@ def answered(turn: Turn, probe: Record, report: Report, began: int) -> None:
         return
     answer = report.answer or Answer.CANNOT_TELL
     turn.note("step.probed", record.key, record.attempts, answer=answer.value, code=report.code)
-    if answer is Answer.FOUND:
+    if answer is Answer.FOUND and turn.step(record.key).effect is not Effect.DELEGATE:
         happened(turn, record, "FOUND", Trigger.FOUND)
+        return
+    if answer is Answer.FOUND:  # an agent did something: its result is kept apart until a person has looked
+        ask_person(turn, record)
         return
     settled_from = _absent_counts_from(turn, record)
     if settled_from is None:

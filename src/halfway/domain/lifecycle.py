@@ -72,6 +72,7 @@ RECORD_TRANSITIONS: Mapping[tuple[RecordStatus, Trigger], RecordStatus] = Mappin
         (_R.UNKNOWN, _T.MARKED_ABSENT): _R.PENDING,
         (_R.FAILED, _T.REOPENED): _R.PENDING,
         (_R.FAILED, _T.MARKED_SUCCESS): _R.SUCCESS,
+        (_R.FAILED, _T.PERSON_NEEDED): _R.FAILED,
         (_R.FAILED, _T.RELEASED): _R.FAILED,
         (_R.SKIPPED, _T.REOPENED): _R.PENDING,
         (_R.SUCCESS, _T.INVALIDATED): _R.PENDING,
@@ -145,7 +146,6 @@ ENTERED_BY: Mapping[RunStatus, RunTrigger] = MappingProxyType(
 )
 
 FINAL = frozenset({_S.SUCCESS, _S.PARTIAL_SUCCESS, _S.FAILED, _S.COMPENSATED, _S.CANCELLED, _S.EXPIRED})
-SETTLED = frozenset({_R.SUCCESS, _R.FAILED, _R.SKIPPED})  # record states that move only when somebody asks
 
 
 def advance(status: RecordStatus, trigger: Trigger) -> RecordStatus:

@@ -55,8 +55,7 @@ def _resume(turn: Turn) -> None:
     doubtful = [record.key.step for record in turn.of_kind(Kind.STEP) if record.status is RecordStatus.UNKNOWN and record.asks]
     if doubtful:
         raise _refuse(turn, "resume", f"nobody knows yet whether {', '.join(doubtful)} happened.", SETTLE_BY_HAND.format(step=doubtful[0]))
-    if turn.run.status is RunStatus.EXPIRED or (turn.run.intent is Intent.EXPIRE):
-        raise _refuse(turn, "resume", "its deadline has passed.", "Start a new run.")
+    _in_time(turn, "resume")
     _not_stopping(turn, "resume")
     if turn.run.status not in REOPENABLE:
         raise _refuse(turn, "resume", f"it is {turn.run.status}.", "Only a run that has stopped can be resumed.")
@@ -65,7 +64,11 @@ def _resume(turn: Turn) -> None:
         _may_repeat(turn, "resume", turn.step(record.key), record)
     _reopen(turn)
     for record in stopped:
-        turn.move(_fresh(record), Trigger.REOPENED)
+        if _only_by_name(turn, record) and not record.asks:
+            turn.move(record, Trigger.PERSON_NEEDED, asks=turn.approver(record.key))
+            turn.note("step.person_needed", record.key, record.attempts, role=turn.approver(record.key), code=record.code)
+        elif not _only_by_name(turn, record):
+            turn.move(_fresh(record), Trigger.REOPENED)
     _check_what_it_builds_on(turn)
     turn.note("workflow.resumed")
 
@@ -81,6 +84,12 @@ SETTLE_BY_HAND = (
 )
 
 
+def _in_time(turn: Turn, action: str) -> None:
+    deadline = turn.run.deadline_at
+    if turn.run.status is RunStatus.EXPIRED or turn.run.intent is Intent.EXPIRE or (deadline is not None and turn.now >= deadline):
+        raise _refuse(turn, action, "its deadline has passed.", "Start a new run.")
+
+
 def _not_stopping(turn: Turn, action: str) -> None:
     if turn.run.intent is Intent.CANCEL and turn.run.status not in FINAL:
         raise _refuse(turn, action, "it was asked to stop.", "It can be resumed when it has stopped.")
@@ -88,16 +97,7 @@ def _not_stopping(turn: Turn, action: str) -> None:
 
 def _may_repeat(turn: Turn, action: str, step: StepSpec, record: Record) -> None:
     key_counts = not turn.key_forgotten(step, record)
-    if action == "resume" and record.code == "NOT_HAPPENED" and rule_for_absent(step, key_counts=key_counts) is Rule.ASK_PERSON:
-        raise _refuse(
-            turn,
-            action,
-            f"a probe did not find what {step.name} does, which for {step.effect} is no proof.",
-            f"Look yourself, then order that one step: halfway retry RUN {step.name} --reason …",
-        )
     repeat_harmless = step.idempotent and key_counts
-    if record.effect is Happened.UNKNOWN and record.status is RecordStatus.FAILED and not repeat_harmless:
-        raise _refuse(turn, action, f"step {step.name} failed, and nobody said whether it happened.", SETTLE_BY_HAND.format(step=step.name))
     if record.effect is Happened.HAPPENED and step.can_be_lost and not repeat_harmless and record.status is RecordStatus.FAILED:
         raise _refuse(
             turn,
@@ -105,6 +105,13 @@ def _may_repeat(turn: Turn, action: str, step: StepSpec, record: Record) -> None
             f"step {step.name} failed after its effect had happened; another attempt would repeat it.",
             f"Say what it gave: halfway mark-success RUN {step.name} --output … --evidence …",
         )
+
+
+def _only_by_name(turn: Turn, record: Record) -> bool:
+    """A probe did not find it while the run stopped. For a message that is no proof, so it is sent again only if that step is ordered."""
+    step = turn.step(record.key)
+    key_counts = not turn.key_forgotten(step, record)
+    return record.code == "NOT_HAPPENED" and rule_for_absent(step, key_counts=key_counts) is Rule.ASK_PERSON
 
 
 def _reopen(turn: Turn) -> None:
@@ -137,16 +144,12 @@ def _retry(turn: Turn, order: RetryAsked) -> None:
     if record.status is RecordStatus.SUCCESS and _broken_check(turn, record) is not None:
         _make_again(turn, record)
         return
-    in_doubt = record.status is RecordStatus.FAILED and record.effect is Happened.UNKNOWN
-    if order.not_happened and not in_doubt:
+    if order.not_happened:
         raise _refuse(turn, "retry --not-happened", f"step {step.name} is {record.status}, not UNKNOWN.")
     if record.status is not RecordStatus.FAILED:
         raise _refuse(turn, "retry", f"step {step.name} is {record.status}.", "Only a failed step can be tried again.")
-    if turn.run.status is RunStatus.EXPIRED or turn.run.intent is Intent.EXPIRE:
-        raise _refuse(turn, "retry", "its deadline has passed.", "Start a new run.")
+    _in_time(turn, "retry")
     _not_stopping(turn, "retry")
-    if order.not_happened:
-        record = record._replace(effect=Happened.NOT)
     _may_repeat(turn, "retry", step, record)
     others = [other.key.step for other in turn.of_kind(Kind.STEP) if other.key != record.key and turn.fails_run(other)]
     if others:
@@ -170,7 +173,7 @@ def _retry_unknown(turn: Turn, order: RetryAsked, step: StepSpec, record: Record
     record = turn.settle(record, "PERSON_SAID_NOT", *record.unsettled)
     record = _fresh(record)._replace(effect=Happened.NOT)
     if turn.stopping:
-        turn.move(record._replace(code="NOT_HAPPENED"), Trigger.NOT_HAPPENED)
+        turn.move(record._replace(code="PERSON_SAID_NOT"), Trigger.NOT_HAPPENED)
     else:
         turn.move(record, Trigger.MARKED_ABSENT)
     turn.note("step.settled_by_person", record.key, record.attempts, happened=False)
@@ -186,6 +189,7 @@ def _make_again(turn: Turn, record: Record) -> None:
     """A person orders that a result that no longer holds is made again."""
     check = _broken_check(turn, record)
     assert check is not None
+    _in_time(turn, "retry")
     _not_stopping(turn, "retry")
     turn.move(_fresh(check), Trigger.MARKED_SUCCESS)
     turn.move(_fresh(record), Trigger.INVALIDATED)

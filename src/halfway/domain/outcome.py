@@ -57,7 +57,7 @@ def count(record: Record, report: Report) -> Record:
 def _lost(turn: Turn, record: Record, attempt: Attempt, report: Report) -> None:
     step = turn.step(record.key)
     record = record._replace(open=turn.end(record, attempt, report, unsettled=True), code=report.code)
-    spent = record.failures >= step.retry.attempts or record.lost >= DEATHS
+    spent = report.final or record.failures >= step.retry.attempts or record.lost >= DEATHS
     repeatable = not (spent or turn.stopping or turn.key_forgotten(step, record))
     if rule_for(step, repeatable=repeatable) is Rule.REPEAT:
         turn.retry_or_stop(record, report)

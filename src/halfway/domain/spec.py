@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal
@@ -135,15 +135,6 @@ class WorkflowSpec:
         return tuple((step, Key(step.name)) for step in self.steps)
 
     @cached_property
-    def readers(self) -> dict[str, tuple[str, ...]]:
-        """For each step the steps that stand directly after it, in order of declaration."""
-        found: dict[str, list[str]] = {step.name: [] for step in self.steps}
-        for step in self.steps:
-            for earlier in step.after:
-                found[earlier].append(step.name)
-        return {name: tuple(names) for name, names in found.items()}
-
-    @cached_property
     def ancestors(self) -> dict[str, frozenset[str]]:
         """For each step all steps that must have succeeded before it."""
         found: dict[str, frozenset[str]] = {}
@@ -165,20 +156,27 @@ class WorkflowSpec:
 
     @staticmethod
     def from_json(text: str) -> WorkflowSpec:
-        data = json.loads(text)
+        data = _known(WorkflowSpec, json.loads(text))
         data["steps"] = tuple(_step(step) for step in data["steps"])
         data["on_failure"], data["past_deadline"] = Then(data["on_failure"]), Then(data["past_deadline"])
         return WorkflowSpec(**data)
 
 
+def _known(kind: type[Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Without the fields that a later version has added."""
+    names = {field.name for field in fields(kind)}
+    return {name: value for name, value in data.items() if name in names}
+
+
 def _step(data: dict[str, Any]) -> StepSpec:
+    data = _known(StepSpec, data)
     probe: dict[str, Any] | None = data["probe"]
     if probe is not None:
-        probe["retry"] = RetrySpec(**probe["retry"])
-        data["probe"] = ProbeSpec(**probe)
+        probe["retry"] = RetrySpec(**_known(RetrySpec, probe["retry"]))
+        data["probe"] = ProbeSpec(**_known(ProbeSpec, probe))
     data["sort"] = Sort(data["sort"])
     data["effect"] = None if data["effect"] is None else Effect(data["effect"])
     data["after"] = tuple(data["after"])
-    data["retry"] = RetrySpec(**data["retry"])
+    data["retry"] = RetrySpec(**_known(RetrySpec, data["retry"]))
     data["on_failure"] = Then(data["on_failure"])
     return StepSpec(**data)

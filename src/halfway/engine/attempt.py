@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from concurrent.futures import Future
+from threading import Lock
 from time import monotonic
 from typing import Protocol
 from uuid import uuid4
@@ -13,6 +14,7 @@ from halfway.authoring.steps import Handler
 from halfway.domain.names import check_name
 from halfway.domain.run import Key, Kind
 from halfway.domain.spec import StepSpec
+from halfway.engine.clock import uptime
 from halfway.engine.context import Where
 from halfway.errors import ArtifactDamaged, AttemptEnded, MarkRefused, NotFound
 from halfway.ports import Artifacts, Evidence, Local, Mark, Saved
@@ -34,7 +36,7 @@ class Running:
     """The `Host` of one attempt."""
 
     __slots__ = (
-        "attempt", "began", "claimed", "correlation_id", "ended", "handler", "input", "key", "lease", "local",
+        "_first", "attempt", "claimed", "correlation_id", "ended", "handler", "input", "key", "lease", "local",
         "marked", "on_loop", "outputs", "pump", "record", "run_id", "spec", "step_name", "stop_asked", "task", "until",
     )  # fmt: skip
 
@@ -58,11 +60,11 @@ class Running:
         self.marked = marked
         self.lease = lease
         self.on_loop = on_loop
-        self.claimed = monotonic()
-        self.until = self.claimed + spec.timeout / 1e6
+        self.claimed = uptime()
+        self.until = monotonic() + spec.timeout / 1e6
         self.ended = ""  # why the attempt is over while its body may still run
         self.stop_asked = False
-        self.began = False
+        self._first = Lock()  # taken once: either the body begins, or the attempt is handed back
         self.local: Local | None = None
         self.task: asyncio.Task[None] | None = None
 
@@ -75,9 +77,17 @@ class Running:
     def where(self) -> Where:
         return Where(self.run_id, self.key, self.correlation_id, f"{self.key}#{self.attempt}")
 
+    def begin(self) -> bool:
+        """Whether the body may run; never, if the attempt was handed back before."""
+        return not self.ended and not self.stale() and self._first.acquire(blocking=False)
+
+    def withdraw(self) -> bool:
+        """Whether the body has not begun, and now never will."""
+        return self._first.acquire(blocking=False)
+
     def stale(self) -> bool:
         """Whether so much time has passed since the start was committed that this process may have been declared dead."""
-        return monotonic() - self.claimed > self.lease
+        return uptime() - self.claimed > self.lease
 
     # ── what the author's step asks ──
 
@@ -135,12 +145,12 @@ class Running:
 
     def take_mark(self) -> None:
         if self._writes_mark():
-            asked = monotonic()
+            asked = uptime()
             self._taken(self.pump.mark(self._mark()).result(), asked)
 
     async def atake_mark(self) -> None:
         if self._writes_mark():
-            asked = monotonic()
+            asked = uptime()
             self._taken(await asyncio.wrap_future(self.pump.mark(self._mark())), asked)
 
     def _taken(self, granted: bool, asked: float) -> None:
@@ -148,7 +158,7 @@ class Running:
             self.ensure_running()
             reason = "The run was cancelled, its deadline has passed, or the attempt was ended."
             raise MarkRefused("MARK_REFUSED", step=self.step_name, run=self.run_id, reason=reason)
-        if monotonic() - asked > self.lease:  # this process stood still after the commit: it may already count as dead
+        if uptime() - asked > self.lease:  # this process stood still after the commit: it may already count as dead
             reason = "This process stood still for longer than its lease."
             raise MarkRefused("MARK_REFUSED", step=self.step_name, run=self.run_id, reason=reason)
         self.marked = True

@@ -31,9 +31,8 @@ HANDED_BACK = (Report(Ended.HANDED_BACK), Payload())
 
 def execute(running: Running) -> Ending_:
     """Runs a `def` body in the present thread."""
-    if running.ended or running.stale():
+    if not running.begin():
         return HANDED_BACK
-    running.began = True
     token = where.set(running.where())
     mark: Mark | AsyncMark | None = None
     try:
@@ -47,9 +46,8 @@ def execute(running: Running) -> Ending_:
 
 async def aexecute(running: Running) -> Ending_:
     """Runs an `async def` body on the present loop."""
-    if running.ended or running.stale():
+    if not running.begin():
         return HANDED_BACK
-    running.began = True
     where.set(running.where())
     mark: Mark | AsyncMark | None = None
     try:
@@ -57,7 +55,7 @@ async def aexecute(running: Running) -> Ending_:
         return _returned(running, mark, await function(*arguments))
     except BaseException as error:
         report, payload = raised(running, mark, error)
-        if isinstance(error, asyncio.CancelledError):  # what it started may still be on its way
+        if running.ended or isinstance(error, asyncio.CancelledError):  # what it started may still be on its way
             report = report._replace(gone_after=running.spec.timeout)
         return report, payload
 
@@ -171,7 +169,7 @@ def _word(running: Running, error: BaseException) -> Word | None:
     if isinstance(error, errors.retry):
         return Word.RETRY
     if isinstance(error, errors.fail):
-        return Word.FAIL
+        return Word.REFUSED
     return Word.UNKNOWN if isinstance(error, errors.unknown) else None
 
 

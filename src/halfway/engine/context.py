@@ -20,6 +20,9 @@ NOWHERE = Where("", "", "", "")
 where: ContextVar[Where] = ContextVar("halfway_where", default=NOWHERE)
 
 
+in_transaction: ContextVar[bool] = ContextVar("halfway_in_transaction", default=False)  # the body of a transaction step
+
+
 def install() -> None:
     """Adds workflowRunId, stepRunId, correlationId and jobId to every log record made from now on. Safe to repeat."""
     make = logging.getLogRecordFactory()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple, Protocol
 
-from halfway.domain.contract import unstorable
+from halfway.domain.contract import cut_short, unstorable
 from halfway.domain.draft import Draft, Payload
-from halfway.domain.facts import Claimed, Command, Fact, Finished, Late, LookAgain, Move, StartAttempt, Unblocked
+from halfway.domain.facts import Claimed, Command, Fact, Finished, Late, LookAgain, Move, StartAttempt
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.run import Ended, Key, Kind, Record, Report, Snapshot
 from halfway.engine.attempt import Desk, Running
@@ -34,14 +35,11 @@ class Done(NamedTuple):
     again: bool = False  # it was handed in before, and the answer of that commit was lost
     tries: int = 0
 
-    def without_payload(self, error: Exception) -> list[Done]:
+    def without_payload(self, error: Exception) -> Done:
         """The minimal form, when the whole could not be stored: that the body ran."""
-        if self.tries >= 3:
-            log.critical("the result of %s is given up after %d tries", self.running.key, self.tries)
-            return []
         report = unstorable(self.running.spec) if self.report.ended is Ended.SUCCESS else self.report
         message = f"the body ran, but its result could not be stored: {type(error).__name__}"
-        return [self._replace(report=report, payload=Payload(error=message), again=True, tries=self.tries + 1)]
+        return self._replace(report=report, payload=Payload(error=message), again=True, tries=self.tries + 1)
 
 
 class Asked(NamedTuple):
@@ -82,6 +80,9 @@ class Floor(Desk, Protocol):
     hot: set[str]
     live: dict[object, Running]
     known: dict[str, Known]
+    launched: set[object]  # attempts whose bodies were begun here and have not been stored as returned
+    apart: set[str]  # runs whose facts are decided one in a cycle, since deciding them together went wrong
+    parked: list[Done]
     stopping: bool
 
     def claimable(self) -> list[str]: ...
@@ -122,6 +123,9 @@ class Cycle:
         self.unwanted: list[Running] = []
         self.next_due: int | None = None
         self.released = False
+        self.waits = False  # a run is locked elsewhere: look again soon
+        self._taken: Counter[str] = Counter()
+        self._dropped: set[str] = set()
 
     def decide(self, tx: Turn) -> None:
         self.now = tx.now
@@ -132,11 +136,13 @@ class Cycle:
         self._open(tx, due, strangers, waiting)
         for done in self.backlog:
             self._take_in(done)
-        for run_id, key, n in strangers:
-            self._take(run_id, Finished(key, n, Report(Ended.HANDED_BACK, code="NEVER_BEGUN")))
+        for stranger in strangers:
+            self._take_back(*stranger)
         for run_id in due:
-            self._look_again(tx, run_id)
+            self._look_again(run_id)
         self._fill_slots(waiting)
+        if self._dropped:
+            self._hand_back_dropped()
         self._watch()
         changes = [change for draft in self.drafts.values() if (change := draft.change()) is not None]
         if changes:
@@ -162,12 +168,22 @@ class Cycle:
         return running is not None and not running.ended
 
     def _strangers(self, tx: Turn) -> list[tuple[str, Key, int]]:
-        """Attempts that run according to the database but never began here: a commit that was thought lost had landed."""
+        """Attempts that run according to the database but not here: a commit that was thought lost had landed."""
         if not self.compare:
             return []
-        here = set(self.floor.live) | {done.running.id for done in self.backlog}
+        here = set(self.floor.live) | {done.running.id for done in (*self.backlog, *self.floor.parked)}
         found = ((left.run_id, left.key, left.attempt.n) for left in tx.running(self.floor.epoch))
         return [stranger for stranger in found if stranger not in here]
+
+    def _take_back(self, run_id: str, key: Key, n: int) -> None:
+        """One that never began here is handed back; one whose body did begin, and is nowhere any more, is lost."""
+        draft = self.drafts.get(run_id)
+        if draft is None:
+            return
+        report = Report(Ended.HANDED_BACK, code="NEVER_BEGUN")
+        if (run_id, key, n) in self.floor.launched and key.kind is Kind.STEP:
+            report = cut_short(draft.spec.by_name[key.step], marked=True, code="ANSWER_LOST", death=False, gone=True)
+        self._take(run_id, Finished(key, n, report))
 
     def _waiting(self, tx: Turn) -> list[Ready]:
         """Records in line for the slots that are free; a route that gave fewer than asked is not asked again until something wakes it."""
@@ -197,7 +213,11 @@ class Cycle:
         fresh = {run_id: Known(one.snapshot, one.input, dict(one.outputs)) for run_id, one in tx.load(stale).items()} if stale else {}
         for run_id in revisions:
             one = fresh.get(run_id) or known[run_id]
-            spec = self.floor.catalog.spec(one.snapshot.run.hash)
+            try:
+                spec = self.floor.catalog.spec(one.snapshot.run.hash)
+            except Exception:  # a definition that cannot be read stops its own runs only
+                log.exception("the definition of run %s cannot be read", run_id)
+                continue
             self.drafts[run_id] = Draft(spec, one.snapshot, self.now, input=one.input, outputs=one.outputs)
 
     # ── facts ──
@@ -205,8 +225,9 @@ class Cycle:
     def _take_in(self, done: Done) -> None:
         running = done.running
         draft = self.drafts.get(running.run_id)
-        if draft is None:
-            self.left.append(done)  # the run is locked elsewhere: next time
+        if draft is None or (running.run_id in self.floor.apart and self._taken[running.run_id]):
+            self.left.append(done)  # the run is locked elsewhere, or set apart: next time
+            self.waits = True
             return
         if done.report is STORED:  # a transaction step has committed by itself
             return
@@ -239,19 +260,35 @@ class Cycle:
         if draft is None:
             return ()
         try:
-            return draft.take(fact)
+            commands = draft.take(fact)
         except Exception:
-            log.exception("run %s could not be decided; a person is needed", run_id)
-            rescue(draft, fact)
+            self._undecided(run_id, fact)
             return ()
+        self._taken[run_id] += 1
+        return commands
 
-    def _look_again(self, tx: Turn, run_id: str) -> None:
-        draft = self.drafts.get(run_id)
-        if draft is None:
-            return
-        if draft.before.run.blocked and tx.take_resource(run_id):
-            self._take(run_id, Unblocked())
+    def _undecided(self, run_id: str, fact: Fact) -> None:
+        """With other facts of the run in this batch: all of them again, one by one. Alone: a person is needed."""
+        log.exception("a decision about run %s has failed", run_id)
+        draft = self.drafts[run_id]
+        if self._taken[run_id]:
+            del self.drafts[run_id]
+            self._dropped.add(run_id)
+            self.floor.apart.add(run_id)
         else:
+            rescue(draft, fact)
+
+    def _hand_back_dropped(self) -> None:
+        """Nothing of these runs is stored in this cycle."""
+        left = {id(done) for done in self.left}
+        self.left = [done for done in self.backlog if id(done) in left or done.running.run_id in self._dropped]
+        self.started = [running for running in self.started if running.run_id not in self._dropped]
+        for run_id in self._dropped:
+            self.floor.known.pop(run_id, None)
+        self.waits = True
+
+    def _look_again(self, run_id: str) -> None:
+        if not (run_id in self.floor.apart and self._taken[run_id]):
             self._take(run_id, LookAgain())
 
     # ── slots ──
@@ -283,13 +320,16 @@ class Cycle:
                     yield Place((-draft.before.run.priority, record.ready_at, run_id), run_id, key, route)
         for ready in waiting:
             if ready.run_id not in self.drafts:  # its run is locked elsewhere
-                self.floor.hot.add(ready.route)
+                self.waits = True
 
     def _due(self, at: int) -> None:
         self.next_due = at if self.next_due is None else min(self.next_due, at)
 
     def _start(self, place: Place) -> bool:
-        draft = self.drafts[place.run_id]
+        draft = self.drafts.get(place.run_id)
+        if draft is None or (place.run_id in self.floor.apart and self._taken[place.run_id]):
+            self.waits = True
+            return False
         spec = draft.spec.by_name[place.key.step]
         handler = self.floor.catalog.handler(draft.spec, spec)
         commands = self._take(place.run_id, Claimed(place.key, self.floor.epoch, handler.takes_mark))
@@ -315,7 +355,7 @@ class Cycle:
             return
         for running in self.floor.live.values():
             seen = self.drafts.get(running.run_id)
-            if seen is None:
+            if seen is None or running.ended:
                 continue
             record = seen.records.get(running.record)
             if record is None or not _still(record, running.attempt):

@@ -11,15 +11,12 @@ from halfway.domain.run import Ended, Happened, Report
 from halfway.engine.attempt import Running
 from halfway.engine.body import execute
 from halfway.engine.catalog import Catalog
+from halfway.engine.context import in_transaction
 from halfway.ports import GuardFailed, Loaded, RunStore
 
 log = logging.getLogger("halfway.engine")
 
 SLOW = 0.05  # on SQLite the body holds the write lock of the whole database
-
-
-class Stored(Exception):
-    """The step has committed by itself."""
 
 
 def execute_local(runs: RunStore, catalog: Catalog, running: Running) -> tuple[Report, Payload]:
@@ -29,8 +26,12 @@ def execute_local(runs: RunStore, catalog: Catalog, running: Running) -> tuple[R
     try:
         with runs.transaction(connection, running.run_id, running.record, running.attempt) as local:
             running.local = local
+            inside = in_transaction.set(True)
             began = monotonic()
-            report, payload = execute(running)
+            try:
+                report, payload = execute(running)
+            finally:
+                in_transaction.reset(inside)
             if not local.intact:
                 raise _RolledBack(*_broken_open(running))
             if report.ended is not Ended.SUCCESS:

@@ -39,7 +39,7 @@ def hangs(floor: Floor, patience: float) -> bool:
 
 def cut(running: Running, code: str) -> Done:
     message = f"{code}: the attempt was ended before its body returned"
-    if not running.began or (code == "WORKER_STOPPED" and not running.marked):
+    if running.withdraw() or (code == "WORKER_STOPPED" and not running.marked):
         return Done(running, Report(Ended.HANDED_BACK, code=code), Payload())
     if running.record.kind is not Kind.STEP:
         return Done(running, Report(Ended.NOTHING, code=code, gone=False), Payload(error=message))

@@ -22,6 +22,7 @@ from time import monotonic
 from types import FrameType
 from typing import NamedTuple
 
+from halfway.engine.clock import uptime
 from halfway.engine.settings import Settings
 from halfway.engine.worker import Worker
 from halfway.errors import Exit, HalfwayError, WorkerOver
@@ -50,11 +51,6 @@ class Hello(NamedTuple):
     beat: float
     stall: float
     grace: float
-
-
-def uptime() -> float:
-    """Seconds since the machine was started; unlike `monotonic` it goes on while the machine sleeps."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 # ── the parent ──
@@ -91,6 +87,8 @@ class Beats:
                     self.refused = True
             except HalfwayError as error:
                 log.warning("no beat: %s", error)
+            except Exception:
+                log.exception("no beat")
             if self._stop.wait(self._hello.beat):
                 return
 

@@ -53,7 +53,7 @@ class Pump:
 
     def __init__(
         self, runs: RunStore, *, artifacts: Artifacts, reading: Reading, catalog: Catalog, settings: Settings, points: Points,
-        epoch: str, queues: Iterable[str], slots: int, threads: int, on_end: Callable[[str], None],
+        epoch: str, queues: Iterable[str], slots: int, threads: int, on_end: Callable[[str], None], on_release: Callable[[], None],
     ) -> None:  # fmt: skip
         self.runs = runs
         self.artifacts = artifacts
@@ -67,10 +67,14 @@ class Pump:
         self.loop = Loop(slots, self._hand_in)
         self.threads = Threads(threads, self._execute, self._hand_in)
         self.on_end = on_end
+        self.on_release = on_release  # a run has ended that held a resource
         self.live: dict[object, Running] = {}
         self.known: dict[str, Known] = {}
         self.hot: set[str] = set(self.routes)
         self.backlog: list[Done] = []
+        self.parked: list[Done] = []  # results that cannot be stored; they are tried again with every poll
+        self.launched: set[object] = set()
+        self.apart: set[str] = set()
         self.asked: list[Asked] = []
         self.stopping = False
         self.over = False  # the epoch was declared dead
@@ -202,7 +206,8 @@ class Pump:
             self._next_poll = now + self.settings.poll * random.uniform(0.8, 1.2)
             self.wake_at = 0.0
             self.hot = set(self.routes)
-            self.backlog.extend(overdue(self, now))
+            self.backlog += [*overdue(self, now), *self.parked]
+            self.parked = []
         compare = now >= self._next_compare
         if compare:
             self._next_compare = now + self.settings.beat
@@ -221,6 +226,8 @@ class Pump:
                 log.exception("a batch could not be stored; it is stored one by one")
             self._one_by_one()
             return
+        if cycle.left and len(cycle.left) == len(self.backlog):
+            self._ended.wait(0.01)  # all are locked elsewhere
         self.backlog = cycle.left
         self.asked = []
         self._committed(cycle)
@@ -241,7 +248,7 @@ class Pump:
                 self.backlog.append(done._replace(again=True))
             except Exception as error:
                 log.exception("the result of %s could not be stored", done.running.key)
-                self.backlog.extend(done.without_payload(error))
+                (self.parked if done.tries else self.backlog).append(done.without_payload(error))
             else:
                 self.backlog.extend(cycle.left)
                 self._committed(cycle)
@@ -253,11 +260,14 @@ class Pump:
                 if running is not None:
                     running.marked = True
             asked.answer(granted)
+        left = {id(done) for done in cycle.left}
+        self.launched.difference_update(done.running.id for done in cycle.backlog if done.returned and id(done) not in left)
         self._remember(cycle)
         on_loop: list[Running] = []
         in_threads: list[Running] = []
         for running in cycle.started:
             self.live[running.id] = running
+            self.launched.add(running.id)
             (on_loop if running.on_loop else in_threads).append(running)
         if in_threads:
             self.threads.free -= len(in_threads)
@@ -283,8 +293,11 @@ class Pump:
         if cycle.next_due is not None:
             at = monotonic() + max(cycle.next_due - cycle.now, 0) / 1e6 + 0.001
             self.wake_at = min(self.wake_at, at) if self.wake_at else at
+        if cycle.waits:  # what is locked elsewhere is free in a moment
+            soon = monotonic() + 0.02
+            self.wake_at = min(self.wake_at, soon) if self.wake_at else soon
         if cycle.released:
-            self._next_poll = 0.0
+            self.on_release()
 
     def tell(self, running: Running, reason: str) -> None:
         """This attempt is over, whatever its body still does."""

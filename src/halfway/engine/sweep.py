@@ -13,13 +13,16 @@ from typing import NamedTuple
 
 from halfway.domain.contract import cut_short
 from halfway.domain.draft import Draft, Payload
-from halfway.domain.facts import Finished, Gone
+from halfway.domain.facts import Finished, Gone, Unblocked
 from halfway.domain.run import Ended, Kind, Report
 from halfway.engine.catalog import Catalog
+from halfway.engine.rescue import rescue
 from halfway.engine.settings import Settings
 from halfway.ports import Epoch, Left, Lives, Points, RunStore, Turn
 
 log = logging.getLogger("halfway.engine")
+
+WAITING_AT_ONCE = 200
 
 
 class Seen(NamedTuple):
@@ -41,6 +44,7 @@ class Sweep:
         self._own = own
         self._seen: dict[str, Seen] = {}
         self._last_pass = monotonic()
+        self._observer = ""  # the life of the server in which beats were seen
 
     def blink(self) -> None:
         """The observation was broken: nobody can be declared dead from what was seen before."""
@@ -53,14 +57,33 @@ class Sweep:
             self.blink()  # this process stood still
         self._last_pass = now
         touched: list[str] = []
-        for epoch in self._lives.epochs():
+        epochs = self._lives.epochs()
+        if self._lives.observer != self._observer:
+            self._observer = self._lives.observer
+            self.blink()  # another server, or another life of it: what was seen before proves nothing
+        for epoch in epochs:
             if epoch.id == self._own:
                 continue
             self._points.reached("sweep.judge")
             if epoch.state == "ALIVE" and not (self._is_over(epoch, now) and self._lives.declare_dead(epoch)):
                 continue
             touched.extend(self._take_over(epoch))
+        touched.extend(self._unblock())
         return tuple(touched)
+
+    def _unblock(self) -> Sequence[str]:
+        """Gives resources that are free to the runs that wait for them; not in the pump, which must never wait for a lock."""
+        touched: list[str] = []
+        with self._runs.change(name="unblock") as tx:
+            waiting = tx.due(WAITING_AT_ONCE)
+            for run_id, draft in self._drafts(tx, waiting).items() if waiting else ():
+                if draft.before.run.blocked and tx.take_resource(run_id):
+                    draft.take(Unblocked())
+                    change = draft.change()
+                    if change is not None:
+                        tx.write([change])
+                        touched.append(run_id)
+        return touched
 
     def _is_over(self, epoch: Epoch, now: float) -> bool:
         if self._lives.is_dead(epoch):
@@ -102,10 +125,15 @@ class Sweep:
         if not ids:
             return {}
         locked = tx.lock(ids)
-        return {
-            run_id: Draft(self._catalog.spec(one.snapshot.run.hash), one.snapshot, tx.now, input=one.input, outputs=dict(one.outputs))
-            for run_id, one in tx.load(sorted(locked)).items()
-        }
+        drafts: dict[str, Draft] = {}
+        for run_id, one in tx.load(sorted(locked)).items():
+            try:
+                spec = self._catalog.spec(one.snapshot.run.hash)
+            except Exception:  # a definition that cannot be read stops its own runs only
+                log.exception("the definition of run %s cannot be read", run_id)
+                continue
+            drafts[run_id] = Draft(spec, one.snapshot, tx.now, input=one.input, outputs=dict(one.outputs))
+        return drafts
 
     def _end(self, draft: Draft, left: Left, gone_at: int | None) -> bool:
         record = draft.records.get(left.key)
@@ -119,7 +147,13 @@ class Sweep:
             report = Report(Ended.NOTHING, code="WORKER_LOST", death=True)
         report = report._replace(gone_after=max((gone_at or 0) - draft.now, 0))
         draft.payloads[left.key] = Payload(error="WORKER_LOST: the worker died before the answer was stored")
-        return bool(draft.take(Finished(left.key, left.attempt.n, report)))
+        fact = Finished(left.key, left.attempt.n, report)
+        try:
+            return bool(draft.take(fact))
+        except Exception:
+            log.exception("a decision about run %s has failed; a person is needed", left.run_id)
+            rescue(draft, fact)
+            return True
 
 
 def _gone_at(epoch: Epoch, proven: bool, now: int) -> int | None:

@@ -38,7 +38,7 @@ class Worker:
         self._queues, self._slots, self._threads = tuple(queues), slots, threads
         self._identity, self._kill_after, self._on_end = identity, kill_after, on_end
         self._stop = threading.Event()
-        self._beaten = monotonic()
+        self._sweep_now = threading.Event()
         self.epoch = ""
         self._process = 0  # that has begun the epoch; a child of a fork has only a likeness of this worker
         self.beats_itself = True  # False: its parent beats for it, so that a body that holds the interpreter stops no beat
@@ -57,7 +57,8 @@ class Worker:
         self._sweep = Sweep(self._runs, self._lives, self._catalog, self._settings, self._points, own=self.epoch)
         self.pump = Pump(
             self._runs, artifacts=self._artifacts, reading=self._reading, catalog=self._catalog, settings=self._settings,
-            points=self._points, epoch=self.epoch, queues=self._queues, slots=self._slots, threads=self._threads, on_end=self._on_end,
+            points=self._points, epoch=self.epoch, queues=self._queues, threads=self._threads, on_end=self._on_end,
+            slots=self._slots, on_release=self._sweep_now.set,
         )  # fmt: skip
         self.pump.start()
         for name, work in (("beat", self._beat_loop), ("sweep", self._sweep_loop)):
@@ -96,9 +97,10 @@ class Worker:
                     log.error("epoch %s was declared dead; this worker stops", self.epoch)
                     self._declared_dead()
                     return
-                self._beaten = monotonic()
             except HalfwayError as error:
                 log.warning("no beat: %s", error)
+            except Exception:
+                log.exception("no beat")
 
     def _declared_dead(self) -> None:
         if self.pump is not None:
@@ -107,7 +109,9 @@ class Worker:
     def _sweep_loop(self) -> None:
         assert self._sweep is not None
         pause = 0.0  # once at the start: what a dead worker left must not wait
-        while not self._stop.wait(pause):
+        while not self._stop.is_set():
+            self._sweep_now.wait(pause)
+            self._sweep_now.clear()
             pause = self._settings.sweep
             try:
                 if self._sweep.sweep():
@@ -128,6 +132,7 @@ class Worker:
             return
         clean = self.pump.drain(self._settings.grace if grace is None else grace)
         self._stop.set()
+        self._sweep_now.set()
         if clean and not self.pump.over:
             try:
                 self._lives.end(self.epoch)

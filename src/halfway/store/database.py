@@ -49,6 +49,10 @@ class Session(Protocol):
 
     now: int  # microseconds, of the database
 
+    def identity(self) -> str:
+        """Which life of the server answers; another one after a restart or a fail-over."""
+        ...
+
     def rows(self, name: str, /, **params: object) -> list[Row]:
         """All rows of a named statement."""
         ...

@@ -19,6 +19,7 @@ class StoreLives:
         folder = database.dialect.folder
         self._locks = None if folder is None else EpochLocks(folder)
         self.beats = self._locks is None
+        self.observer = ""
 
     def begin(self, *, host: str, pid: int, identity: str, kill_after: int | None) -> str:
         epoch = new_id()
@@ -50,7 +51,9 @@ class StoreLives:
 
     def epochs(self) -> Sequence[Epoch]:
         with self._database.reading() as session:
-            return [Epoch(*row) for row in session.rows("epochs")]
+            epochs = [Epoch(*row) for row in session.rows("epochs")]
+            self.observer = session.identity()
+        return epochs
 
     def is_dead(self, epoch: Epoch) -> bool:
         if self._locks is not None and epoch.state == "DEAD":

@@ -154,7 +154,7 @@ class Writing:
             self.ended.append(row)
             if before.resource is not None:
                 self.leases.append((before.id,))
-        elif before.status in FINAL:
+        elif before.status in FINAL and after.status not in FINAL:
             self.reopened.append(row)
         else:
             self.runs.append(row)

@@ -91,8 +91,13 @@ class PostgresConnection:
         self._cursor.execute(CLOCK)
         self._set_clock()
 
+    def identity(self) -> str:
+        row = self._cursor.execute(b"select pg_postmaster_start_time()::text").fetchone()
+        return "" if row is None else str(row[0])
+
     def in_transaction(self) -> bool:
-        return self._connection.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+        """A connection that is lost has ended nothing by itself: its server rolls back."""
+        return self._connection.info.transaction_status is not TransactionStatus.IDLE
 
     def has_table(self, name: str) -> bool:
         return self._cursor.execute(b"select to_regclass($1)", [name]).fetchone() != (None,)

@@ -56,6 +56,9 @@ class SqliteConnection:
         offset = patiently(lambda: self._cursor.execute(CLOCK).fetchone()[0])
         self.now = self._clock.see(time.time_ns() // 1000 + offset)
 
+    def identity(self) -> str:
+        return ""  # a file has no sessions that could break
+
     def in_transaction(self) -> bool:
         return bool(self.raw.in_transaction)
 

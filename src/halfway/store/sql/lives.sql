@@ -14,7 +14,7 @@ insert into halfway_beat (epoch, counter, at) values (:epoch, 0, :now);
 -- name: beat
 -- Counts a beat, if the epoch is alive.
 update halfway_beat set counter = counter + 1, at = :now
-where epoch = :epoch and exists (select 1 from halfway_worker where epoch = :epoch and state = 'ALIVE');
+where epoch = :epoch and exists (select 1 from halfway_worker where epoch = :epoch and state = 'ALIVE' /* pg: for share */);
 
 -- name: epochs
 -- All that are alive, and the dead ones whose attempts run or are not yet known to be gone.
