@@ -102,7 +102,8 @@ class Harness:
         return [entry.name for entry in self.app.store.reading.journal(run.id, limit=10_000)]
 
     def attempts(self, run: Run[Any], step: str) -> Sequence[Any]:
-        return [one for one in self.app.store.reading.detail(run.id).attempts if one.key.step == step and one.key.kind is Kind.STEP]
+        found = [one.attempts for one in self.app.store.reading.detail(run.id).records if one.record.key == Key(step)]
+        return found[0] if found else ()
 
 
 class Calls:

@@ -311,3 +311,289 @@ def test_options_of_the_wrong_type_are_refused_before_anything_is_written(harnes
     with pytest.raises(InvalidInput):
         h.start(wf, Order(), **options)
     assert h.app.store.reading.runs() == []
+
+
+def test_a_body_begins_or_is_handed_back_and_never_both(harness: type[Harness]) -> None:
+    from halfway.engine.overdue import cut
+
+    wf = flow()
+
+    @wf.step(Effect.CREATE, evidence="the ledger")
+    def send(step: Step[Order]) -> int:
+        return 1
+
+    h = harness(wf)
+    seen: list[Any] = []
+
+    class Stop(BaseException):
+        pass
+
+    with h.worker() as worker:
+        pump = worker.pump
+        assert pump is not None
+        launch = pump.threads.run
+        pump.threads.run = seen.extend  # type: ignore[method-assign]  # the bodies wait in line
+        run = h.start(wf, Order())
+        until(lambda: seen, "it is started")
+        done = cut(seen[0], "TIMEOUT")
+        assert done.report.ended.value == "HANDED_BACK"
+        assert not seen[0].begin(), "what was handed back never runs"
+        other = seen[0]
+        pump.threads.run = launch  # type: ignore[method-assign]
+        pump._inbox.put(done)
+        pump.threads.free += 1
+        pump.live.pop(other.id, None)
+        pump.wake()
+        assert h.app.result(run, timeout=timedelta(seconds=30)).status is RunStatus.SUCCESS
+
+
+def breaking(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, when: Any) -> None:
+    """Makes a rule of the domain raise for some facts."""
+    real = getattr(module, name)
+
+    def broken(turn: Any, *rest: Any) -> Any:
+        if when(turn, *rest):
+            raise ZeroDivisionError
+        return real(turn, *rest)
+
+    monkeypatch.setattr(module, name, broken)
+
+
+def test_a_decision_that_fails_undoes_nothing_else_of_its_run(harness: type[Harness], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two branches end in one batch; the decision about one of them raises: the other's success stands and its body runs once."""
+    from halfway.domain import outcome
+
+    breaking(monkeypatch, outcome, "_step_finished", lambda turn, record, *rest: record.key.step == "BAD")
+    calls = Calls()
+    together = threading.Barrier(2)
+    wf = flow()
+
+    @wf.step(Effect.CREATE, evidence="the ledger", after=[])
+    def good(step: Step[Order]) -> int:
+        together.wait(20)
+        return calls.add("GOOD")
+
+    @wf.step(Effect.CREATE, evidence="the ledger", after=[])
+    def bad(step: Step[Order]) -> int:
+        together.wait(20)
+        return calls.add("BAD")
+
+    hold = Armed("pump.before_commit")
+    h = harness(wf, points=hold)
+    with h.worker():
+        run = h.start(wf, Order())
+        ended = h.app.result(run, timeout=timedelta(seconds=30))
+        until(lambda: h.record(run, "GOOD").status == "SUCCESS", "the good branch is stored")
+    assert ended.status is RunStatus.MANUAL_REQUIRED
+    assert (calls.count("GOOD"), calls.count("BAD")) == (1, 1)
+    assert h.record(run, "BAD").code == "ENGINE_ERROR"
+
+
+def test_a_record_that_cannot_be_started_does_not_stop_the_line(harness: type[Harness], monkeypatch: pytest.MonkeyPatch) -> None:
+    from halfway.domain import decide
+
+    breaking(monkeypatch, decide, "_start", lambda turn, fact: turn.run.correlation_id == "broken")
+    wf = flow(key=False)
+
+    @wf.step(Effect.READ)
+    def look(step: Step[Order]) -> int:
+        return 1
+
+    h = harness(wf)
+    bad = h.start(wf, Order(id="bad"), correlation_id="broken")
+    good = h.start(wf, Order(id="good"))
+    with h.worker(slots=1):
+        assert h.app.result(good, timeout=timedelta(seconds=30)).status is RunStatus.SUCCESS
+        assert h.app.result(bad, timeout=timedelta(seconds=30)).status is RunStatus.MANUAL_REQUIRED
+    assert len(h.journal(bad)) < 10
+
+
+def test_a_definition_that_cannot_be_read_stops_its_own_runs_only(harness: type[Harness]) -> None:
+    one, two = flow("ONE", key=False), flow("TWO", key=False)
+    for wf in (one, two):
+
+        @wf.step(Effect.READ, name="ONLY")
+        def only(step: Step[Order]) -> int:
+            return 1
+
+    h = harness(one, two)
+    lost, good = h.start(one, Order()), h.start(two, Order())
+    h.app.close()
+    database = h.app.store._database
+    with database.transaction("test") as session:
+        session.raw.execute(  # type: ignore[attr-defined]
+            "update halfway_definition set spec = '{\"broken\": 1}' where type = 'ONE'"
+        )
+    other = harness(two)
+    with other.worker():
+        assert other.app.result(good, timeout=timedelta(seconds=30)).status is RunStatus.SUCCESS
+    assert h.status(lost) is RunStatus.PENDING
+
+
+def test_a_field_that_a_later_version_added_to_a_definition_is_passed_over() -> None:
+    import json
+
+    from halfway.domain.spec import WorkflowSpec
+
+    wf = flow()
+
+    @wf.step(Effect.READ)
+    def look(step: Step[Order]) -> int:
+        return 1
+
+    data = json.loads(wf.spec.to_json())
+    data["new"] = 1
+    data["steps"][0]["newer"] = 2
+    assert WorkflowSpec.from_json(json.dumps(data)) == wf.spec
+
+
+def test_an_incident_of_the_first_run_is_told_although_a_second_stands_under_its_key(harness: type[Harness]) -> None:
+    go_on = threading.Event()
+    wf = flow()
+
+    @wf.step(Effect.NOTIFY, evidence="the log", timeout=timedelta(milliseconds=300))
+    def tell(step: Step[Order], mark: Mark) -> int:
+        if step.attempt == 1 and not go_on.is_set():
+            with mark:
+                go_on.wait(20)
+                return 1
+        with mark:
+            return 2
+
+    h = harness(wf)
+    with h.worker():
+        run = h.start(wf, Order())
+        h.wait_for(run, "TELL", "UNKNOWN")
+        h.app.control.cancel(run.id, actor="kim", reason="no")
+        h.advance(600)
+        until(lambda: h.record(run, "TELL").asks)
+        h.app.control.retry(run.id, "TELL", actor="kim", reason="not there", not_happened=True, evidence="log", gone=True)
+        until(lambda: h.status(run) is RunStatus.CANCELLED)
+        h.start(wf, Order(), again="once more")
+        go_on.set()
+        until(lambda: "incident.may_have_happened_twice" in h.journal(run), "the incident is told")
+
+
+def test_a_start_inside_a_transaction_step_is_part_of_it_or_refused(harness: type[Harness], url: str) -> None:
+    from tests.engine.test_transactions import table
+
+    kind: Any = table(url)
+    child = flow("CHILD")
+
+    @child.step(Effect.READ)
+    def look(step: Step[Order]) -> int:
+        return 1
+
+    parent = flow("PARENT")
+    app: list[Any] = []
+
+    @parent.transaction(kind, retry=Retry(1))
+    def begin(step: Step[Order], db: kind) -> str:  # type: ignore[valid-type]
+        if step.input.id == "without":
+            return str(app[0].start(child, Order(id="a")).id)
+        return str(app[0].start(child, Order(id="b"), within=db).id)
+
+    h = harness(parent, child)
+    app.append(h.app)
+    refused = h.run(parent, Order(id="without"))
+    assert refused.status is RunStatus.FAILED
+    assert refused.failure is not None
+    assert "within=" in refused.failure.message
+    done = h.run(parent, Order(id="with"))
+    assert done.status is RunStatus.SUCCESS
+    assert h.get(h.app.get(child, done.output(begin))).key == "b"
+
+
+def test_what_makes_a_repeat_harmless_belongs_to_the_code_that_a_worker_must_have() -> None:
+    def code(**options: Any) -> str:
+        wf = flow()
+
+        @wf.step(Effect.CREATE, name="S", evidence="the log", **options)
+        def send(step: Step[Order]) -> int:
+            return 1
+
+        return wf.spec.by_name["S"].code
+
+    assert len({code(), code(idempotent=True), code(idempotent=True, effect_key=lambda step: "k")}) == 3
+
+
+def test_a_cancelled_coroutine_that_ends_in_another_error_is_not_gone_at_once(harness: type[Harness]) -> None:
+    wf = flow()
+
+    @wf.step(Effect.CREATE, timeout=timedelta(milliseconds=300), retry=NOW)
+    async def send(step: Step[Order], mark: AsyncMark) -> int:
+        async with mark:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                raise TimeoutError from None
+        return 1
+
+    @send.probe(settle=timedelta(0))
+    def find(step: Step[Order]) -> Any:
+        from halfway import Absent
+
+        return Absent()
+
+    h = harness(wf)
+    with h.worker():
+        run = h.start(wf, Order())
+        until(lambda: any(one.gone_at is not None for one in h.attempts(run, "SEND")), "its body has ended")
+        [attempt] = [one for one in h.attempts(run, "SEND") if one.n == 1]
+    assert attempt.gone_at - attempt.ended_at >= 300_000
+
+
+def test_a_transaction_whose_connection_breaks_is_tried_again(postgres_url: str) -> None:
+    import psycopg
+
+    from tests.engine.test_transactions import table
+
+    kind: Any = table(postgres_url)
+    calls = Calls()
+    wf = flow()
+
+    @wf.transaction(kind, retry=NOW)
+    def change(step: Step[Order], db: kind) -> int:  # type: ignore[valid-type]
+        if calls.add("CHANGE") == 1:
+            pid = db.execute("select pg_backend_pid()").fetchone()[0]  # type: ignore[attr-defined]
+            with psycopg.connect(postgres_url, autocommit=True) as admin:
+                admin.execute("select pg_terminate_backend(%s)", [pid])
+        db.execute("update orders set changes = changes + 1 where id = 'o1'")  # type: ignore[attr-defined]
+        return 1
+
+    h = Harness(postgres_url, wf)
+    assert h.run(wf, Order()).status is RunStatus.SUCCESS
+    assert calls.count("CHANGE") == 2
+    assert changes(postgres_url) == 1
+    h.close()
+
+
+def test_a_pump_never_waits_for_a_resource_that_somebody_else_is_taking(postgres_url: str) -> None:
+    import psycopg
+
+    wf = flow("LOCKED", resource=lambda order: "the-one")
+
+    @wf.step(Effect.READ, retry=Retry(1))
+    def work(step: Step[Order]) -> int:
+        if step.input.id == "first" and step.attempt == 1:
+            raise StepFailed("no")
+        return 1
+
+    free = flow("FREE", key=False)
+
+    @free.step(Effect.READ)
+    def look(step: Step[Order]) -> int:
+        return 1
+
+    h = Harness(postgres_url, wf, free)
+    first = h.run(wf, Order(id="first"))
+    assert first.status is RunStatus.FAILED
+    with psycopg.connect(postgres_url) as caller, h.worker():
+        h.start(wf, Order(id="second"), within=caller)  # takes the resource, and goes on with other things
+        h.app.control.resume(first.id, actor="kim", reason="again")
+        for n in range(5):
+            run = h.start(free, Order(id=str(n)))
+            assert h.app.result(run, timeout=timedelta(seconds=3)).status is RunStatus.SUCCESS
+        caller.rollback()
+        assert h.app.result(first, timeout=timedelta(seconds=30)).status is RunStatus.SUCCESS
+    h.close()
