@@ -203,8 +203,8 @@ class RetryLater(Outcome):
 class StepFailed(Outcome):
     """It will not work, and repeating it will not help.
 
-    Inside the effect mark it also says that the receiver refused. In a step without a mark it says nothing about the effect, so a
-    person must say whether it happened before the step is tried again. If you do not know, raise `OutcomeUnknown`.
+    Inside the effect mark it also says that the receiver refused. In a step without a mark it says nothing about the effect: that is
+    a lost answer, unless the step is idempotent. If you do not know, raise `OutcomeUnknown`.
     """
 
 
