@@ -494,3 +494,20 @@ def test_a_failure_on_purpose_inside_the_mark_says_that_the_receiver_refused() -
     run.take(ResumeAsked())
     run.ok("S")
     assert run.status is RunStatus.SUCCESS
+
+
+@pytest.mark.parametrize(
+    "report",
+    [Report(Ended.FAILED, code="CLOSED", effect=Happened.NOT, final=True), Report(Ended.NOTHING, code="BUSY", effect=Happened.NOT)],
+)
+def test_what_has_happened_stays_known_when_it_is_made_again_in_vain(report: Report) -> None:
+    run = Run(workflow(step("A", Effect.CHANGE, idempotent=True, verifies=True, retry=RetrySpec(attempts=1)), step("B", after=("A",))))
+    run.ok("A")
+    run.start("B")
+    run.end("B", Report(Ended.FAILED, code="NO", final=True))
+    run.take(ResumeAsked())
+    run.start("A", Kind.CHECK)
+    run.end("A", Report(Ended.SUCCESS, answer=Answer.BROKEN), Kind.CHECK)
+    run.start("A")
+    run.end("A", report)
+    assert run.record("A").effect is Happened.HAPPENED

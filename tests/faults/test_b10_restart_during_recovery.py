@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from halfway import Effect, Retry, RunStatus, Step, Workflow
-from halfway.testing import Ledger
+from halfway import Effect, Mark, Retry, RunStatus, Step, Workflow
+from halfway.errors import DatabaseError
+from halfway.testing import FailAt, Ledger
 from tests.crash.processes import Worker
 from tests.engine.harness import Harness, Order, flow, until
 from tests.faults.checks import all_is_well
@@ -102,3 +103,35 @@ def test_a_sweep_that_finds_the_file_locked_is_repeated_when_it_is_free(
     assert ledger.count(event="WORK", attempt=2) == MANY
     all_is_well(h, *runs)
     h.close()
+
+
+class BreakAt(FailAt):
+    """The connection breaks at a point, once the test has said so."""
+
+    def __init__(self, point: str) -> None:
+        super().__init__(point, DatabaseError("DATABASE_UNREACHABLE", url="of the test", problem="the connection broke."))
+        self.armed = False
+
+    def reached(self, name: str) -> None:
+        if self.armed:
+            super().reached(name)
+
+
+@pytest.mark.xfail(strict=True, reason="a mark that our own database refuses counts as a failure of the step")
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_an_outage_of_our_own_database_uses_up_no_attempt_of_the_author(harness: type[Harness], side: str) -> None:
+    """B10: the step may be tried once, and it was not it that failed."""
+    broken = BreakAt(f"pump.{side}_commit")
+    wf = flow(retry=Retry(1))
+
+    @wf.step(Effect.CREATE, evidence="the ledger")
+    def create(step: Step[Order], mark: Mark) -> int:
+        broken.armed = True  # the next commit is that of the mark
+        with mark:
+            return step.attempt
+
+    h = harness(wf, points=broken)
+    run = h.run(wf, Order())
+    assert run.status is RunStatus.SUCCESS
+    assert h.record(run, "CREATE").failures == 0
+    all_is_well(h, run)

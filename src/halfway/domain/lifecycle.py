@@ -146,6 +146,7 @@ ENTERED_BY: Mapping[RunStatus, RunTrigger] = MappingProxyType(
 )
 
 FINAL = frozenset({_S.SUCCESS, _S.PARTIAL_SUCCESS, _S.FAILED, _S.COMPENSATED, _S.CANCELLED, _S.EXPIRED})
+SETTLED = frozenset({_R.SUCCESS, _R.FAILED, _R.SKIPPED})  # record states that move only when somebody asks
 
 
 def advance(status: RecordStatus, trigger: Trigger) -> RecordStatus:

@@ -8,7 +8,7 @@ from halfway.domain.facts import Finished, Late, SettleAttempt
 from halfway.domain.lifecycle import RecordStatus, Trigger
 from halfway.domain.run import Answer, Attempt, Ended, Happened, Kind, Record, Report
 from halfway.domain.spec import Sort
-from halfway.domain.turn import DEATHS, Turn
+from halfway.domain.turn import DEATHS, Turn, still
 
 
 def finished(turn: Turn, fact: Finished) -> None:
@@ -39,7 +39,7 @@ def _step_finished(turn: Turn, record: Record, attempt: Attempt, report: Report)
         return
     record = record._replace(open=turn.end(record, attempt, report, unsettled=False))
     if report.ended is Ended.FAILED and not record.unsettled:
-        record = record._replace(code=report.code, effect=report.effect, ended_at=turn.now)
+        record = record._replace(code=report.code, effect=still(record, report.effect), ended_at=turn.now)
         turn.fail(record, Trigger.FAILED)
     else:
         turn.retry_or_stop(record, report)

@@ -19,6 +19,11 @@ CLOSED_BY: dict[Intent | None, str] = {
 }
 
 
+def still(record: Record, effect: Happened) -> Happened:
+    """What is known about an effect after another attempt: what has happened stays known."""
+    return Happened.HAPPENED if record.effect is Happened.HAPPENED else effect
+
+
 class Turn:
     """The working state of one call of `decide`."""
 
@@ -114,7 +119,7 @@ class Turn:
         retry = self.retry_of(record.key)
         spent = report.final or record.failures >= retry.attempts or record.lost >= DEATHS
         stopped = record.key.kind is Kind.STEP and self.stopping
-        record = record._replace(code=report.code or record.code, effect=report.effect, ended_at=self.now, asks="")
+        record = record._replace(code=report.code or record.code, effect=still(record, report.effect), ended_at=self.now, asks="")
         if record.unsettled and (stopped or spent or self.key_forgotten(step, record)):
             self.doubt(record)
         elif stopped:
@@ -144,7 +149,7 @@ class Turn:
 
     def doubt(self, record: Record) -> Record:
         """The answer is lost, and a repeat is not the way to find out."""
-        record = record._replace(effect=Happened.UNKNOWN, ready_at=self.now, looks=0, asks="", ended_at=self.now)
+        record = record._replace(effect=still(record, Happened.UNKNOWN), ready_at=self.now, looks=0, asks="", ended_at=self.now)
         record = self.move(record, Trigger.LOST)
         self.note("step.unknown", record.key, record.attempts, code=record.code)
         return record
