@@ -27,7 +27,7 @@ from tests.engine.harness import FAST, Order
 T = TypeVar("T")
 
 # It looks around rarely, so that nearly all commits are those of the run; what is due wakes it anyway.
-QUIET = Settings(**(vars(FAST) | {"poll": 0.5, "beat": 0.5, "sweep": 5.0, "lease": 30.0}))
+QUIET = Settings(**(vars(FAST) | {"poll": 0.1, "beat": 0.2, "sweep": 5.0, "lease": 30.0}))
 
 
 class Request(NamedTuple):

@@ -35,11 +35,13 @@ def test_a_run_that_is_killed_anywhere_ends_as_if_nothing_had_happened(
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("died_at", ["world.after_create:1", "transaction.before_commit:1"])
-def test_a_recovery_that_is_killed_anywhere_is_itself_recovered(nursery: Nursery, places: Worlds, whole: bool, died_at: str) -> None:
+@pytest.mark.parametrize(("died_at", "how"), [("world.after_create:1", "kill"), ("transaction.before_commit:1", "cut")])
+def test_a_recovery_that_is_broken_anywhere_is_itself_recovered(
+    nursery: Nursery, places: Worlds, whole: bool, died_at: str, how: str
+) -> None:
     begun = places.fresh()
     assert nursery.live("order", begun, died_at) is None
-    points = break_everywhere(nursery, "order", places, begun=begun, only=spread(places, whole, 6))
+    points = break_everywhere(nursery, "order", places, how=how, begun=begun, only=spread(places, whole, 6))
     if isinstance(places, SqliteWorlds):
         assert names(points) >= RECOVERY
 

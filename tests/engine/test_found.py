@@ -359,29 +359,40 @@ def breaking(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, when: Any)
     monkeypatch.setattr(module, name, broken)
 
 
-def test_a_decision_that_fails_undoes_nothing_else_of_its_run(harness: type[Harness], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("first", ["GOOD", "BAD"])
+def test_a_decision_that_fails_undoes_nothing_else_of_its_run(harness: type[Harness], monkeypatch: pytest.MonkeyPatch, first: str) -> None:
     """Two branches end in one batch; the decision about one of them raises: the other's success stands and its body runs once."""
     from halfway.domain import outcome
 
     breaking(monkeypatch, outcome, "_step_finished", lambda turn, record, *rest: record.key.step == "BAD")
     calls = Calls()
-    together = threading.Barrier(2)
+    go_on = {"GOOD": threading.Event(), "BAD": threading.Event()}
     wf = flow()
 
     @wf.step(Effect.CREATE, evidence="the ledger", after=[])
     def good(step: Step[Order]) -> int:
-        together.wait(20)
-        return calls.add("GOOD")
+        n = calls.add("GOOD")
+        go_on["GOOD"].wait(20)
+        return n
 
     @wf.step(Effect.CREATE, evidence="the ledger", after=[])
     def bad(step: Step[Order]) -> int:
-        together.wait(20)
-        return calls.add("BAD")
+        n = calls.add("BAD")
+        go_on["BAD"].wait(20)
+        return n
 
     hold = Armed("pump.before_commit")
     h = harness(wf, points=hold)
-    with h.worker():
+    with h.worker() as worker:
         run = h.start(wf, Order())
+        until(lambda: len(calls.made) == 2)
+        hold.arm()
+        worker.wake()
+        hold.wait()
+        for number, name in enumerate((first, "BAD" if first == "GOOD" else "GOOD"), 1):
+            go_on[name].set()
+            until(lambda number=number: worker.pump is not None and worker.pump._inbox.qsize() >= number)  # type: ignore[misc]
+        hold.release()
         ended = h.app.result(run, timeout=timedelta(seconds=30))
         until(lambda: h.record(run, "GOOD").status == "SUCCESS", "the good branch is stored")
     assert ended.status is RunStatus.MANUAL_REQUIRED

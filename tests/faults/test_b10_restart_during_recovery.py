@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from halfway import Effect, Mark, Retry, RunStatus, Step, Workflow
+from halfway import Effect, Mark, Retry, RunStatus, Settings, Step, Workflow
 from halfway.errors import DatabaseError
 from halfway.testing import FailAt, Ledger
 from tests.crash.processes import Worker
-from tests.engine.harness import Harness, Order, flow, until
+from tests.engine.harness import FAST, Harness, Order, flow, until
 from tests.faults.checks import all_is_well
 from tests.faults.outages import cutting, holding, impatient
 
@@ -130,7 +130,7 @@ def test_an_outage_of_our_own_database_uses_up_no_attempt_of_the_author(harness:
         with mark:
             return step.attempt
 
-    h = harness(wf, points=broken)
+    h = harness(wf, points=broken, settings=Settings(**(vars(FAST) | {"poll": 30.0})))  # no other commit comes in between
     run = h.run(wf, Order())
     assert run.status is RunStatus.SUCCESS
     assert h.record(run, "CREATE").failures == 0

@@ -106,6 +106,24 @@ def test_children_that_are_forked_beside_a_worker_leave_it_alone(harness: type[H
     all_is_well(h, *runs)
 
 
+def test_an_app_that_was_only_made_before_the_forks_works_in_every_child(url: str) -> None:
+    """B25 d: as a server does that loads the application first and forks its workers afterwards."""
+    wf = steps(nothing)
+    app = Harness(url, wf)
+
+    def serve() -> None:
+        run = app.run(wf, Order(id=str(os.getpid())))
+        assert run.status is RunStatus.SUCCESS
+        app.close()
+
+    for _ in range(5):
+        assert in_child(serve) == 0
+    with closing(Harness(url, wf)) as h:
+        runs = h.app.store.reading.runs()
+        assert [row.run.status for row in runs] == [RunStatus.SUCCESS] * 5
+        all_is_well(h, *(row.run for row in runs))
+
+
 def child_inside_a_transaction(h: Harness, wf: Workflow[Order]) -> int:
     """The exit code of a child that was forked while another thread wrote, and starts a run when that has long ended."""
     ended, writing = multiprocessing.get_context("fork").Event(), HoldAt("start.before_commit")

@@ -257,7 +257,7 @@ class Cycle:
     def _take(self, run_id: str, fact: Fact) -> Sequence[Command]:
         """Decides about a fact; an error of the engine touches this run alone."""
         draft = self.drafts.get(run_id)
-        if draft is None:
+        if draft is None or (run_id in self.floor.apart and self._taken[run_id]):
             return ()
         try:
             commands = draft.take(fact)
@@ -270,13 +270,13 @@ class Cycle:
     def _undecided(self, run_id: str, fact: Fact) -> None:
         """With other facts of the run in this batch: all of them again, one by one. Alone: a person is needed."""
         log.exception("a decision about run %s has failed", run_id)
-        draft = self.drafts[run_id]
+        self.floor.apart.add(run_id)
         if self._taken[run_id]:
             del self.drafts[run_id]
             self._dropped.add(run_id)
-            self.floor.apart.add(run_id)
         else:
-            rescue(draft, fact)
+            rescue(self.drafts[run_id], fact)
+            self._taken[run_id] += 1  # and no other fact on top of it
 
     def _hand_back_dropped(self) -> None:
         """Nothing of these runs is stored in this cycle."""
