@@ -222,14 +222,18 @@ class Halfway:
         return self._worker([queue.name for queue in queues], slots, threads, kill_after=None)
 
     def _worker(self, queues: Sequence[str], slots: int, threads: int | None, *, kill_after: int | None) -> Worker:
-        if slots < 1:
-            raise DefinitionError("DEFINITION", workflow="worker", problem=f"slots is {slots}.", remedy="Give 1 or more.")
+        for name, given in (("slots", slots), ("threads", threads)):
+            if given is not None and given < 1:
+                raise InvalidInput("CONFIG_INVALID", source=f"of the worker: {name}", problem=f"it is {given}.", remedy="Give 1 or more.")
         from halfway.engine.catalog import Catalog
         from halfway.engine.worker import Worker
         from halfway.store.life import identity
 
         store = self.store
         catalog = Catalog(store.runs, list(self.workflows.values()))
+        for queue in set(queues) - catalog.queues:
+            remedy = f"Queues that steps use: {', '.join(sorted(catalog.queues)) or 'none'}."
+            raise InvalidInput("CONFIG_INVALID", source=f"of the worker: queue {queue}", problem="no step uses it.", remedy=remedy)
         worker = Worker(
             runs=store.runs, lives=store.lives, artifacts=store.artifacts, reading=store.reading, catalog=catalog, settings=self.settings,
             points=self._points, queues=queues or sorted(catalog.queues), slots=slots, threads=threads or min(slots, 32),

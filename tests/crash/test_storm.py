@@ -139,11 +139,7 @@ def rests(h: Harness, run: Run[Order]) -> bool:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(4))
-def test_after_a_storm_nothing_is_doubled_lost_or_stuck(
-    url: str, seed: int, tmp_path: Path, whole: bool, request: pytest.FixtureRequest
-) -> None:
-    if not whole:
-        pytest.skip("a storm takes a while: --full-matrix")
+def test_after_a_storm_nothing_is_doubled_lost_or_stuck(url: str, seed: int, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     ledger = Ledger(tmp_path / "ledger")
     with closing(Harness(url, *flows(url, ledger))) as h:
         h.app.store.reading.runs()

@@ -608,3 +608,38 @@ def test_a_pump_never_waits_for_a_resource_that_somebody_else_is_taking(postgres
         caller.rollback()
         assert h.app.result(first, timeout=timedelta(seconds=30)).status is RunStatus.SUCCESS
     h.close()
+
+
+def test_settings_and_workers_that_cannot_work_are_refused(harness: type[Harness]) -> None:
+    from halfway import Queue, Settings
+
+    for wrong in ({"poll": 0}, {"beat": -1}, {"lease": float("nan")}, {"lease": 1.0, "beat": 2.0}, {"sweep": "5"}):
+        with pytest.raises(InvalidInput, match="Settings"):
+            Settings(**wrong)  # type: ignore[arg-type]
+    wf = flow()
+
+    @wf.step(Effect.READ)
+    def look(step: Step[Order]) -> int:
+        return 1
+
+    h = harness(wf)
+    for options in ({"slots": 0}, {"threads": -1}):
+        with pytest.raises(InvalidInput, match="worker"):
+            h.app.worker(**options)
+    with pytest.raises(InvalidInput, match="nope"):
+        h.app.worker(Queue("nope"))
+    with h.worker() as worker, pytest.raises(InvalidInput, match="started before"):
+        worker.start()
+
+
+def test_a_key_function_that_raises_is_named(harness: type[Harness]) -> None:
+    from halfway import Workflow
+
+    wf = Workflow("KEYED", Order, version=1, owner="o", key=lambda order: order.nothing)  # type: ignore[attr-defined]
+
+    @wf.step(Effect.READ)
+    def look(step: Step[Order]) -> int:
+        return 1
+
+    with pytest.raises(InvalidInput, match="AttributeError"):
+        harness(wf).start(wf, Order())

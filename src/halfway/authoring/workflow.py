@@ -226,7 +226,12 @@ class Workflow(Generic[I]):
         return definition
 
     def _text_of(self, what: str, function: Callable[[I], object], input: I) -> str:
-        text = function(input)
+        try:
+            text = function(input)
+        except Exception as error:
+            raise InvalidInput(
+                "KEY_INVALID", what=f"{what} of {self.name}", problem=f"its function raised {type(error).__name__}."
+            ) from error
         problem = ""
         if not isinstance(text, str):
             problem = f"it gave {type(text).__name__}."

@@ -20,7 +20,7 @@ from halfway.engine.overdue import hangs
 from halfway.engine.pump import Pump
 from halfway.engine.settings import Settings
 from halfway.engine.sweep import Sweep
-from halfway.errors import HalfwayError, WorkerOver
+from halfway.errors import HalfwayError, InvalidInput, WorkerOver
 from halfway.ports import Artifacts, Lives, Points, Reading, RunStore
 
 log = logging.getLogger("halfway.engine")
@@ -48,7 +48,10 @@ class Worker:
         self._helpers: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Begins an epoch and starts to work; an error of the database is raised here."""
+        """Begins an epoch and starts to work; an error of the database is raised here. A worker has one life."""
+        if self.pump is not None:
+            problem = "it was started before."
+            raise InvalidInput("CONFIG_INVALID", source="of the worker", problem=problem, remedy="Make a new one with app.worker().")
         context.install()
         self._process = os.getpid()
         self.epoch = self._lives.begin(host=socket.gethostname(), pid=os.getpid(), identity=self._identity, kill_after=self._kill_after)
