@@ -65,9 +65,10 @@ class Program:
         self.wait()
 
     def freeze(self) -> None:
-        """Returns when it stands still."""
+        """Returns when it stands still, or has ended before."""
         self._send(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
+        if self.running:
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def thaw(self) -> None:
         self._send(signal.SIGCONT)

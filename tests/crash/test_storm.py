@@ -79,6 +79,7 @@ class Storm:
         return Worker(FLOWS, self.h.url, self.ledger.path, slots=4, threads=4)
 
     def turn(self) -> None:
+        self.calm()
         self.start()
         deed = self.random.choice([self.kill, self.kill, self.freeze, self.stop, self.cancel, self.cut, lambda: None])
         time.sleep(self.random.uniform(0, 0.15))

@@ -13,7 +13,7 @@ from halfway.ports import Points
 from halfway.testing import HoldAt
 from tests.engine.harness import FAST, Harness
 
-AT_ONCE = Settings(**(vars(FAST) | {"lease": 0.0}))  # an observer without patience
+AT_ONCE = Settings(**(vars(FAST) | {"beat": 0.001, "lease": 0.002}))  # an observer without patience
 
 
 @contextmanager
