@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple, Protocol
@@ -124,7 +123,7 @@ class Cycle:
         self.next_due: int | None = None
         self.released = False
         self.waits = False  # a run is locked elsewhere: look again soon
-        self._taken: Counter[str] = Counter()
+        self._taken: set[str] = set()  # runs about which something was decided in this cycle
         self._dropped: set[str] = set()
 
     def decide(self, tx: Turn) -> None:
@@ -225,7 +224,7 @@ class Cycle:
     def _take_in(self, done: Done) -> None:
         running = done.running
         draft = self.drafts.get(running.run_id)
-        if draft is None or (running.run_id in self.floor.apart and self._taken[running.run_id]):
+        if draft is None or (running.run_id in self.floor.apart and running.run_id in self._taken):
             self.left.append(done)  # the run is locked elsewhere, or set apart: next time
             self.waits = True
             return
@@ -257,26 +256,26 @@ class Cycle:
     def _take(self, run_id: str, fact: Fact) -> Sequence[Command]:
         """Decides about a fact; an error of the engine touches this run alone."""
         draft = self.drafts.get(run_id)
-        if draft is None or (run_id in self.floor.apart and self._taken[run_id]):
+        if draft is None or (run_id in self.floor.apart and run_id in self._taken):
             return ()
         try:
             commands = draft.take(fact)
         except Exception:
             self._undecided(run_id, fact)
             return ()
-        self._taken[run_id] += 1
+        self._taken.add(run_id)
         return commands
 
     def _undecided(self, run_id: str, fact: Fact) -> None:
         """With other facts of the run in this batch: all of them again, one by one. Alone: a person is needed."""
         log.exception("a decision about run %s has failed", run_id)
         self.floor.apart.add(run_id)
-        if self._taken[run_id]:
+        if run_id in self._taken:
             del self.drafts[run_id]
             self._dropped.add(run_id)
         else:
             rescue(self.drafts[run_id], fact)
-            self._taken[run_id] += 1  # and no other fact on top of it
+            self._taken.add(run_id)  # and no other fact on top of it
 
     def _hand_back_dropped(self) -> None:
         """Nothing of these runs is stored in this cycle."""
@@ -288,7 +287,7 @@ class Cycle:
         self.waits = True
 
     def _look_again(self, run_id: str) -> None:
-        if not (run_id in self.floor.apart and self._taken[run_id]):
+        if not (run_id in self.floor.apart and run_id in self._taken):
             self._take(run_id, LookAgain())
 
     # ── slots ──
@@ -327,7 +326,7 @@ class Cycle:
 
     def _start(self, place: Place) -> bool:
         draft = self.drafts.get(place.run_id)
-        if draft is None or (place.run_id in self.floor.apart and self._taken[place.run_id]):
+        if draft is None or (place.run_id in self.floor.apart and place.run_id in self._taken):
             self.waits = True
             return False
         spec = draft.spec.by_name[place.key.step]
