@@ -123,8 +123,8 @@ def test_a_worker_with_a_parent_beats_while_its_interpreter_is_held(postgres_url
 
 
 def test_a_worker_whose_life_is_a_lock_needs_no_beat(sqlite_url: str, ledger: Ledger) -> None:
-    """B15 b, d."""
-    nobody_is_taken_for_dead(sqlite_url, ledger, "bd")
+    """B15 d."""
+    nobody_is_taken_for_dead(sqlite_url, ledger, "d")
 
 
 class HeldQueue(SimpleQueue[Any]):

@@ -45,7 +45,7 @@ def looked(points: RecordPoints, times: int) -> None:
     until(lambda: points.seen.count("sweep.judge") >= before + times, "the sweep looks")
 
 
-@pytest.mark.parametrize("wrong", [600, -600])
+@pytest.mark.parametrize(("url", "wrong"), [("sqlite", -600), ("postgres", 600), ("postgres", -600)], indirect=["url"])
 def test_a_clock_that_is_wrong_by_minutes_takes_no_living_work(harness: type[Harness], url: str, ledger: Ledger, wrong: int) -> None:
     """B21: the clock of the worker is wrong (on SQLite it would be the database's), and then that of the database jumps."""
     long, later = flows(url, ledger)
@@ -99,13 +99,12 @@ def test_a_sweep_that_stood_still_for_longer_than_the_lease_takes_nobody_for_dea
         run = h.start(long, Order())
         until(lambda: ledger.count(event="WORK") == 1)
         with Worker(FLOWS, postgres_url, ledger.path) as sweeper:
-            for _ in range(2):
-                sweeper.freeze()
-                over = time.monotonic() + 1.3 * FAST.lease
-                until(lambda over=over: time.monotonic() > over, "more than a lease passes")  # type: ignore[misc]
-                sweeper.thaw()
-                seen = beats(h, sweeper.epoch)
-                until(lambda seen=seen: beats(h, sweeper.epoch) > seen + 3 or state(h, sweeper.epoch) == "DEAD")  # type: ignore[misc]
+            sweeper.freeze()
+            over = time.monotonic() + 1.3 * FAST.lease
+            until(lambda: time.monotonic() > over, "more than a lease passes")
+            sweeper.thaw()
+            seen = beats(h, sweeper.epoch)
+            until(lambda: beats(h, sweeper.epoch) > seen + 3 or state(h, sweeper.epoch) == "DEAD", "it looks again")
             assert h.status(run) is RunStatus.RUNNING
             ledger.write("GO_ON")
             until(lambda: h.status(run) is RunStatus.SUCCESS)
