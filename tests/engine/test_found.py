@@ -267,13 +267,45 @@ def test_a_late_answer_takes_nothing_from_the_success_beside_it(harness: type[Ha
     assert ended.output(use) == "the output"
 
 
-@pytest.mark.parametrize("statement", ["commit", "script"])
+def test_the_late_success_of_an_earlier_attempt_does_not_change_what_is_read(harness: type[Harness]) -> None:
+    """The repeat has answered and its output is stored; the first attempt comes back with another one."""
+    first, second, started = threading.Event(), threading.Event(), threading.Event()
+    reading = threading.Event()
+    wf = flow()
+
+    @wf.step(Effect.CREATE, timeout=timedelta(seconds=1), retry=NOW, idempotent=True)
+    def send(step: Step[Order]) -> str:
+        if step.attempt == 1:
+            first.wait(20)
+            return "of the first"
+        started.set()
+        second.wait(20)
+        return "of the second"
+
+    @wf.step(Effect.READ, retry=NOW)
+    def use(step: Step[Order]) -> str:
+        if step.attempt == 1:
+            reading.set()
+            first.wait(20)
+            raise RuntimeError("again, after the late answer")
+        return step.output(send)
+
+    h = harness(wf)
+    with h.worker():
+        run = h.start(wf, Order())
+        assert started.wait(20)
+        second.set()
+        assert reading.wait(20)
+        first.set()
+        ended = h.app.result(run, timeout=timedelta(seconds=30))
+    assert ended.output(use) == ended.output(send) == "of the second"
+
+
+@pytest.mark.parametrize(("url", "statement"), [("sqlite", "commit"), ("sqlite", "script"), ("postgres", "commit")], indirect=["url"])
 def test_a_transaction_step_that_ends_its_transaction_writes_nothing_twice(harness: type[Harness], url: str, statement: str) -> None:
     calls = Calls()
     wf = changing(url, calls)
     sqlite = url.startswith("sqlite")
-    if statement == "script" and not sqlite:
-        return
     kind: Any = wf.handlers["CHANGE"].connection
     bad = flow("BAD")
 
@@ -324,9 +356,6 @@ def test_a_body_begins_or_is_handed_back_and_never_both(harness: type[Harness]) 
 
     h = harness(wf)
     seen: list[Any] = []
-
-    class Stop(BaseException):
-        pass
 
     with h.worker() as worker:
         pump = worker.pump
@@ -643,3 +672,30 @@ def test_a_key_function_that_raises_is_named(harness: type[Harness]) -> None:
 
     with pytest.raises(InvalidInput, match="AttributeError"):
         harness(wf).start(wf, Order())
+
+
+def test_what_a_probe_finds_of_an_agent_is_kept_and_read_by_nobody(harness: type[Harness]) -> None:
+    wf = flow()
+    read: list[str] = []
+
+    @wf.step(Effect.DELEGATE, retry=NOW)
+    def agent(step: Step[Order], mark: Mark) -> str:
+        with mark:
+            raise TimeoutError
+
+    @agent.probe(settle=timedelta(0))
+    def find(step: Step[Order]) -> Any:
+        from halfway import Found
+
+        return Found("three files changed")
+
+    @wf.step(Effect.READ)
+    def use(step: Step[Order]) -> None:
+        read.append(step.output(agent))
+
+    h = harness(wf)
+    run = h.run(wf, Order())
+    assert run.status is RunStatus.MANUAL_REQUIRED
+    [found] = [one.output for one in h.app.store.reading.detail(run.id).records if one.record.key.step == "AGENT" and one.output]
+    assert found == '"three files changed"'
+    assert read == []

@@ -61,7 +61,7 @@ def answered(turn: Turn, probe: Record, report: Report, began: int) -> None:
         happened(turn, record, "FOUND", Trigger.FOUND)
         return
     if answer is Answer.FOUND:  # an agent did something: its result is kept apart until a person has looked
-        ask_person(turn, record)
+        ask_person(turn, record, keep=True)
         return
     settled_from = _absent_counts_from(turn, record)
     if settled_from is None:
@@ -95,9 +95,10 @@ def absent(turn: Turn, record: Record) -> None:
     turn.retry_or_stop(record, Report(Ended.NOTHING, code=record.code, effect=Happened.NOT), absent=True)
 
 
-def ask_person(turn: Turn, record: Record) -> None:
+def ask_person(turn: Turn, record: Record, *, keep: bool = False) -> None:
+    """`keep`: what the probe found is stored, but no step reads it before a person has decided."""
     role = turn.approver(record.key)
-    turn.move(record._replace(asks=role, ready_at=None), Trigger.PERSON_NEEDED)
+    turn.move(record._replace(asks=role, ready_at=None), Trigger.PERSON_NEEDED, keep=keep)
     turn.note("step.person_needed", record.key, record.attempts, role=role, code=record.code)
 
 

@@ -247,10 +247,12 @@ class Cycle:
         before = draft.payloads.get(key)
         draft.payloads[key] = payload
         commands = self._take(draft.before.run.id, fact)
-        if before is not None and not any(isinstance(command, Move) and command.record.key == key for command in commands):
-            draft.payloads[key] = before  # this fact moves nothing: what came with it belongs to no record
-        moved = draft.records.get(key)
-        if payload.output is not None and moved is not None and moved.status is RecordStatus.SUCCESS:
+        moves = [command for command in commands if isinstance(command, Move) and command.record.key == key]
+        if not moves:  # what came with a fact that moves nothing belongs to no record
+            del draft.payloads[key]
+            if before is not None:
+                draft.payloads[key] = before
+        elif payload.output is not None and any(move.keep and move.record.status is RecordStatus.SUCCESS for move in moves):
             draft.outputs[key.step] = payload.output
 
     def _take(self, run_id: str, fact: Fact) -> Sequence[Command]:
