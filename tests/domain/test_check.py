@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from halfway.domain.check import check, contract_of
-from halfway.domain.spec import SECOND, Effect, ProbeSpec, RetrySpec, Sort, StepSpec, Then, WorkflowSpec
+from halfway.domain.check import check, contract_of, roles_of
+from halfway.domain.spec import (
+    DAY,
+    SECOND,
+    Effect,
+    ProbeSpec,
+    RetrySpec,
+    Risk,
+    Sort,
+    StepSpec,
+    Then,
+    UndoSpec,
+    WaitSpec,
+    WorkflowSpec,
+)
 
 PROBE = ProbeSpec(shows="Looks in the CRM.")
 
@@ -83,6 +96,83 @@ def test_errors_come_first() -> None:
     assert [level for level, _ in codes(step("A", probe=PROBE, approver=""), step("B"))] == ["error", "warning", "note"]
 
 
+def test_undoing_what_stands_after_something_that_cannot_be_taken_back_is_a_warning_too() -> None:
+    first = step("SEND", Effect.NOTIFY, idempotent=True, stays="it was read")
+    last = StepSpec(name="READ", effect=Effect.READ, after=("SEND",), on_failure=Then.COMPENSATE)
+    assert codes(first, last) == [("warning", "fails-after-irreversible")]
+
+
+# ── undos ──
+
+UNDO = UndoSpec(risk=Risk.LOW, effect=Effect.CREATE, evidence="the log")
+BACK = StepSpec(name="BACK", effect=Effect.READ, on_failure=Then.COMPENSATE)
+
+
+def test_an_undo_that_nothing_proves_is_an_error() -> None:
+    unproven = UndoSpec(risk=Risk.LOW, effect=Effect.CREATE)
+    assert codes(step(idempotent=True, undo=unproven)) == [("error", "no-undo-contract")]
+    assert codes(StepSpec(name="A", sort=Sort.TRANSACTION, undo=UndoSpec(risk=Risk.LOW, effect=None))) == []
+
+
+def test_a_raised_risk_is_told() -> None:
+    undo = UndoSpec(risk=Risk.HIGH, effect=Effect.NOTIFY, evidence="the log", raised=True)
+    (finding,) = check(workflow(step(idempotent=True, undo=undo)))
+    assert (finding.level, finding.code) == ("note", "risk-raised")
+    assert "NOTIFY" in finding.problem
+
+
+@pytest.mark.parametrize(
+    ("one", "found"),
+    [
+        (step(idempotent=True), True),
+        (StepSpec(name="A", sort=Sort.TRANSACTION), True),
+        (step(idempotent=True, undo=UNDO), False),
+        (step(idempotent=True, stays="it is only a draft"), False),
+        (step(effect=Effect.READ), False),
+        (StepSpec(name="A", sort=Sort.TIME, wait=WaitSpec()), False),
+    ],
+)
+@pytest.mark.parametrize("after", [(), ("A",)])
+def test_what_nothing_undoes_is_told_where_the_run_may_be_undone(one: StepSpec, found: bool, after: tuple[str, ...]) -> None:
+    back = StepSpec(name="BACK", effect=Effect.READ, after=after, on_failure=Then.COMPENSATE)
+    assert codes(one, back) == ([("warning", "no-undo")] if found else [])
+    assert [finding.step for finding in check(workflow(one, back))] == (["A"] if found else [])
+
+
+def test_what_stands_after_the_failure_is_not_done_then() -> None:
+    assert codes(BACK, step(idempotent=True, after=("BACK",))) == []
+
+
+def test_a_rejection_and_a_deadline_lead_back_too() -> None:
+    wait = WaitSpec(timeout=DAY, role="boss", on_reject=Then.COMPENSATE)
+    approval = StepSpec(name="OK", sort=Sort.APPROVAL, wait=wait, after=("A",))
+    assert codes(step(idempotent=True), approval) == [("warning", "no-undo")]
+    spec = WorkflowSpec(type="X", version=1, owner="x", steps=(step(idempotent=True),), past_deadline=Then.COMPENSATE)
+    assert [finding.code for finding in check(spec)] == ["no-undo"]
+
+
+# ── waits and roles ──
+
+
+def test_a_wait_that_asks_the_world_needs_a_probe() -> None:
+    wait = WaitSpec(name="E", timeout=DAY, on_timeout=Then.PROBE)
+    assert codes(StepSpec(name="A", sort=Sort.EVENT, wait=wait)) == [("error", "wait-without-probe")]
+    assert codes(StepSpec(name="A", sort=Sort.EVENT, wait=wait, probe=PROBE)) == []
+
+
+def test_every_role_that_is_named_needs_a_member() -> None:
+    approval = StepSpec(name="OK", sort=Sort.APPROVAL, wait=WaitSpec(timeout=DAY, role="boss"))
+    undo = UndoSpec(risk=Risk.HIGH, effect=Effect.CREATE, evidence="the log", approver="finance")
+    spec = workflow(step(idempotent=True, undo=undo), approval)
+    assert roles_of(spec) == {"support-lead", "support", "boss", "finance"}
+    assert check(spec) == ()
+    members = {"support": ["ann"], "boss": ["bob"], "finance": [], "support-lead": ["ann"]}
+    (finding,) = check(spec, members)
+    assert (finding.level, finding.step, finding.code) == ("error", "A", "role-without-members")
+    assert "finance" in finding.problem
+    assert [finding.step for finding in check(spec, {})] == ["", "A", "A", "OK"]
+
+
 # ── the contract in words ──
 
 
@@ -136,3 +226,94 @@ def test_the_evidence_and_the_rule_of(one: StepSpec, evidence: str, rule: str) -
 def test_the_owner_approves_where_nobody_is_named() -> None:
     spec = workflow(step(approver="", idempotent=True))
     assert contract_of(spec.steps[0], spec).approver == "support-lead"
+
+
+def test_a_role_decides_about_each_attempt() -> None:
+    one = step(idempotent=True, requires_approval=True)
+    assert contract_of(one, workflow(one)).rule.endswith("nothing is repeated before; before every attempt the approver is asked")
+
+
+def waiting(sort: Sort, **options: object) -> StepSpec:
+    wait = WaitSpec(**{"timeout": DAY, **options})  # type: ignore[arg-type]
+    return StepSpec(name="A", sort=sort, wait=wait, probe=PROBE if wait.on_timeout is Then.PROBE else None)
+
+
+@pytest.mark.parametrize(
+    ("one", "evidence", "stop"),
+    [
+        (
+            waiting(Sort.EVENT, name="PAID", on_timeout=Then.PROBE),
+            "the event PAID; the probe: Looks in the CRM.",
+            "after 1 d, or at the run's deadline; then the probe looks",
+        ),
+        (
+            waiting(Sort.EVENT, name="PAID", on_timeout=Then.RETRY),
+            "the event PAID",
+            "after 1 d, or at the run's deadline; then it waits anew",
+        ),
+        (
+            waiting(Sort.EVENT, name="PAID", on_timeout=Then.VALUE),
+            "the event PAID",
+            "after 1 d, or at the run's deadline; then the run goes on with a given value",
+        ),
+        (
+            waiting(Sort.RUN, name="OTHER", on_timeout=Then.FAIL),
+            "the end of the run of OTHER",
+            "after 1 d, or at the run's deadline; then the run fails",
+        ),
+        (
+            waiting(Sort.APPROVAL, role="boss", on_timeout=Then.COMPENSATE),
+            "the decision of boss, bound to exactly what was shown",
+            "after 1 d, or at the run's deadline; then what is done is undone, in reverse order; if it is rejected, the run is cancelled",
+        ),
+        (
+            waiting(Sort.TIME, timeout=None),
+            "the time that it waits for",
+            "at the time that its function says, or at the run's deadline",
+        ),
+    ],
+)
+def test_the_contract_of_a_wait(one: StepSpec, evidence: str, stop: str) -> None:
+    contract = contract_of(one, workflow(one))
+    assert (contract.evidence, contract.stop_condition) == (evidence, stop)
+    assert contract.rule == "nothing is sent: it waits"
+    assert contract.approver == ("boss" if one.sort is Sort.APPROVAL else "support-lead")
+    assert contract.undo == "there is nothing to undo"
+
+
+@pytest.mark.parametrize(
+    ("one", "told"),
+    [
+        (step(undo=UNDO), "a compensation of risk LOW, by itself"),
+        (step(undo=UndoSpec(risk=Risk.HIGH, effect=Effect.CREATE)), "a compensation of risk HIGH, approved by support"),
+        (step(undo=UndoSpec(risk=Risk.CRITICAL, effect=None, approver="boss")), "a compensation of risk CRITICAL, approved by boss"),
+        (step(stays="it is paper"), "it stays: it is paper"),
+        (step(effect=Effect.NOTIFY), "cannot be undone"),
+        (step(effect=Effect.READ), "there is nothing to undo"),
+    ],
+)
+def test_what_happens_to_it_when_the_run_is_undone(one: StepSpec, told: str) -> None:
+    assert contract_of(one, workflow(one)).undo == told
+
+
+@pytest.mark.parametrize(
+    ("then", "first", "told"),
+    [
+        (Then.MANUAL, step(), "retry, then manual"),
+        (Then.FAIL, step(), "retry, then resume, then roll forward"),
+        (Then.FAIL, step(effect=Effect.READ), "retry, then resume"),
+        (Then.COMPENSATE, step(undo=UNDO), "retry, then compensate"),
+        (Then.COMPENSATE, step(stays="paper"), "retry, then compensate"),
+        (Then.COMPENSATE, step(), "retry, then compensate, then manual"),
+    ],
+)
+def test_the_ways_on_after_a_failure(then: Then, first: StepSpec, told: str) -> None:
+    last = StepSpec(name="LAST", effect=Effect.READ, after=("A",), on_failure=then)
+    assert contract_of(last, workflow(first, last)).strategy == told
+
+
+def test_what_is_tried_once_and_what_waits_is_not_retried() -> None:
+    once = step(effect=Effect.READ, retry=RetrySpec(attempts=1))
+    assert contract_of(once, workflow(once)).strategy == "resume"
+    wait = waiting(Sort.TIME, timeout=None)
+    assert contract_of(wait, workflow(wait)).strategy == "resume"

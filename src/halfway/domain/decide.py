@@ -8,30 +8,33 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from halfway.domain import doubt, orders, outcome
+from halfway.domain import doubt, orders, outcome, undo, waits
 from halfway.domain.facts import (
-    CancelAsked,
+    Arrived,
     Claimed,
+    CloseWait,
     Command,
     Created,
+    EditInput,
     EndAttempt,
     Fact,
     Finished,
     Gone,
     Late,
     LookAgain,
-    MarkedSuccess,
     Move,
     Note,
-    ResumeAsked,
-    RetryAsked,
+    OpenWait,
+    ReleaseHold,
     SetRun,
     SettleAttempt,
     StartAttempt,
+    Tell,
+    Told,
     Unblocked,
 )
 from halfway.domain.lifecycle import ENTERED_BY, FINAL, RecordStatus, RunStatus, RunTrigger, Trigger, advance_run
-from halfway.domain.run import Attempt, Intent, Kind, Record, Snapshot
+from halfway.domain.run import ACTING, ALL_BACK, Attempt, Intent, Kind, Record, Snapshot
 from halfway.domain.spec import Then, WorkflowSpec
 from halfway.domain.turn import Turn
 
@@ -50,8 +53,13 @@ def take(turn: Turn, fact: Fact) -> None:
     if not turn.over and intent is None:
         _watch_the_time(turn)
     _take_in(turn, fact)
-    if (turn.reopened or not turn.over) and not (isinstance(fact, Claimed) and turn.run.intent is intent):
+    if (turn.reopened or not turn.over) and not (turn.run.intent is intent and _has_only_started(turn, fact)):
         _go_on(turn)
+
+
+def _has_only_started(turn: Turn, fact: Fact) -> bool:
+    record = turn.records.get(fact.key) if isinstance(fact, Claimed) else None
+    return record is not None and record.running is not None
 
 
 def _take_in(turn: Turn, fact: Fact) -> None:
@@ -68,12 +76,12 @@ def _take_in(turn: Turn, fact: Fact) -> None:
             turn.note("workflow.started")
         case Unblocked():
             turn.run = turn.run._replace(blocked=False)
+        case Arrived():
+            waits.arrived(turn, turn.records[fact.key], fact.source)
         case LookAgain():
             pass
-        case CancelAsked() | ResumeAsked() | RetryAsked() | MarkedSuccess():
-            orders.carry_out(turn, fact)
         case _:
-            assert_never(fact)
+            orders.carry_out(turn, fact)
 
 
 def _watch_the_time(turn: Turn) -> None:
@@ -81,9 +89,15 @@ def _watch_the_time(turn: Turn) -> None:
     if run.deadline_at is not None and turn.now >= run.deadline_at:
         turn.run = run._replace(intent=Intent.EXPIRE)
         turn.note("workflow.deadline_passed")
+        if turn.spec.past_deadline is Then.COMPENSATE:
+            turn.undo(ALL_BACK)
     elif run.timeout_at is not None and turn.now >= run.timeout_at:
         turn.run = run._replace(intent=Intent.TIMEOUT)
         turn.note("workflow.timed_out")
+        if turn.spec.on_failure is Then.COMPENSATE:
+            turn.undo(ALL_BACK)
+    if turn.run.intent is not None:
+        turn.nobody_decides()
 
 
 def _start(turn: Turn, fact: Claimed) -> None:
@@ -97,8 +111,14 @@ def _start(turn: Turn, fact: Claimed) -> None:
     if record.unsettled and turn.key_forgotten(step, record):  # too late for a repeat to be the probe
         doubt.look(turn, turn.doubt(record))
         return
+    if doubt.forgotten(turn, record):  # the copy from which the database was restored may be older than an attempt
+        doubt.look(turn, turn.doubt(record._replace(code=doubt.RESTORED)))
+        return
+    if waits.needs_gate(turn, record):
+        waits.gate(turn, record)
+        return
     takes_mark = step.takes_mark if fact.takes_mark is None else fact.takes_mark
-    marked = record.key.kind is Kind.STEP and step.can_be_lost and (step.idempotent or not takes_mark)
+    marked = record.key.kind in ACTING and step.can_be_lost and not step.holds and (step.idempotent or not takes_mark)
     n = record.attempts + 1
     attempt = Attempt(n, fact.epoch, turn.now, marked)
     if turn.run.started_at is None:
@@ -106,7 +126,7 @@ def _start(turn: Turn, fact: Claimed) -> None:
         turn.run = turn.run._replace(started_at=turn.now, timeout_at=timeout_at)
     first_at = record.first_at or turn.now
     turn.move(
-        record, Trigger.STARTED, attempts=n, ready_at=None, first_at=first_at, started_at=turn.now, ended_at=None,
+        record, Trigger.STARTED, attempts=n, ready_at=None, first_at=first_at, started_at=turn.now, ended_at=None, asks="",
         open=(*record.open, attempt),
     )  # fmt: skip
     turn.commands.append(StartAttempt(record.key, n, fact.epoch, marked))
@@ -115,37 +135,52 @@ def _start(turn: Turn, fact: Claimed) -> None:
 
 def _go_on(turn: Turn) -> None:
     """Whatever the fact was: doubts are looked at, what has become possible becomes ready, what has become pointless is closed."""
-    done: set[str] = set()
-    doubts: list[Record] = []
-    checking = False
-    for key, record in turn.records.items():
-        status = record.status
-        if status is RecordStatus.SUCCESS:
-            if key.kind is Kind.STEP:
-                done.add(key.step)
-        elif status is RecordStatus.UNKNOWN:
-            if not record.asks and record.ready_at is not None and record.ready_at <= turn.now:
-                doubts.append(record)
-        elif key.kind is Kind.CHECK and status is not RecordStatus.SKIPPED:
-            checking = True  # a resume still looks at what it builds on, or found it broken
-    for record in doubts:
-        doubt.look(turn, record)
+    for record in [record for record in turn.records.values() if _is_due(record, turn.now)]:
+        if record.status is RecordStatus.UNKNOWN:
+            doubt.look(turn, record)
+        else:
+            waits.timed_out(turn, record)
     if turn.stopping:
         _close_pending(turn)
-    elif not turn.run.blocked and not checking:
-        _make_ready(turn, done)
+        if turn.run.undo is not None:
+            undo.go_on(turn)
+    elif not turn.run.blocked:
+        _make_ready(turn)
 
 
-def _make_ready(turn: Turn, done: set[str]) -> None:
-    """Joins are recomputed from the rows: a step is ready when everything it stands after has succeeded."""
+def _is_due(record: Record, now: int) -> bool:
+    """Whether the time has come to look at it: a doubt that asks nobody, or a wait at its end."""
+    if record.ready_at is None or record.ready_at > now:
+        return False
+    return record.status is RecordStatus.WAITING or (record.status is RecordStatus.UNKNOWN and not record.asks)
+
+
+CHECKED = (RecordStatus.SUCCESS, RecordStatus.SKIPPED)
+
+
+def _make_ready(turn: Turn) -> None:
+    """Joins are recomputed from the rows: a step is ready when everything it stands after has succeeded, or was waived."""
+    done: set[str] = set()
+    for key, known in turn.records.items():
+        if key.kind is Kind.STEP:
+            if known.status is RecordStatus.SUCCESS or (known.status is RecordStatus.SKIPPED and known.code == orders.WAIVED):
+                done.add(key.step)
+        elif key.kind is Kind.CHECK and known.status not in CHECKED:
+            return  # a resume still looks at what it builds on, or found it broken
     for step, key in turn.spec.places:
         if step.name in done or not done.issuperset(step.after):
             continue
         record = turn.records.get(key)
         if record is None:
-            turn.move(Record(key, RecordStatus.PENDING, ready_at=_place_in_line(turn, step.after)), Trigger.BECAME_READY)
+            record = Record(key, RecordStatus.PENDING, ready_at=_place_in_line(turn, step.after))
         elif record.status is RecordStatus.PENDING and record.ready_at is None:
-            turn.move(record, Trigger.BECAME_READY, ready_at=turn.now)
+            record = record._replace(ready_at=turn.now)
+        else:
+            continue
+        if waits.needs_gate(turn, record):
+            waits.gate(turn, record)
+        else:
+            turn.move(record, Trigger.BECAME_READY)
 
 
 def _place_in_line(turn: Turn, after: tuple[str, ...]) -> int:
@@ -155,9 +190,12 @@ def _place_in_line(turn: Turn, after: tuple[str, ...]) -> int:
 
 def _close_pending(turn: Turn) -> None:
     for record in turn.of_kind(Kind.STEP, Kind.CHECK):
-        if record.status is not RecordStatus.PENDING:
+        if record.status is RecordStatus.WAITING:
+            turn.close_wait(record, "CLOSED")
+            turn.stop(record._replace(asks=""), absent=False)
+        elif record.status is not RecordStatus.PENDING:
             continue
-        if record.unsettled:
+        elif record.unsettled:
             doubt.look(turn, turn.doubt(record))
         else:
             turn.stop(record, absent=False)
@@ -169,9 +207,10 @@ def _close_pending(turn: Turn) -> None:
 def run_status(turn: Turn) -> RunStatus:
     """The state of a run, the first that applies; written precedence of R-A3 and R-A4."""
     run = turn.run
-    if run.started_at is None and run.intent is None and run.status is RunStatus.PENDING:
+    asks = waiting = False
+    active = run.started_at is None and run.status is RunStatus.PENDING
+    if active and run.intent is None and run.undo is None and not _has_begun(turn):
         return RunStatus.PENDING
-    asks = False
     for record in turn.records.values():
         status = record.status
         if (
@@ -179,28 +218,54 @@ def run_status(turn: Turn) -> RunStatus:
             or (status is RecordStatus.PENDING and record.ready_at is not None)
             or (status is RecordStatus.UNKNOWN and not record.asks)
         ):
-            return RunStatus.CANCEL_REQUESTED if run.intent is Intent.CANCEL else RunStatus.RUNNING
-        if record.asks:
+            return _active_status(turn)
+        if status is RecordStatus.WAITING and waits.is_planned(turn, record):
+            waiting = True
+        elif record.asks:
             asks = True
-    return RunStatus.MANUAL_REQUIRED if asks else _quiet_status(turn)
+    if asks:
+        return RunStatus.MANUAL_REQUIRED
+    return RunStatus.WAITING if waiting else _quiet_status(turn)
+
+
+def _has_begun(turn: Turn) -> bool:
+    """Also without an attempt: a person was asked, or has skipped a step, or the database may have forgotten a start."""
+    return any(record.status is not RecordStatus.PENDING for record in turn.records.values())
+
+
+def _active_status(turn: Turn) -> RunStatus:
+    if undo.was_undone(turn) or (turn.run.undo is not None and turn.run.intent is not Intent.CANCEL):
+        return RunStatus.COMPENSATING
+    return RunStatus.CANCEL_REQUESTED if turn.run.intent is Intent.CANCEL else RunStatus.RUNNING
 
 
 def _quiet_status(turn: Turn) -> RunStatus:
     run, spec = turn.run, turn.spec
+    if undo.was_undone(turn):
+        return RunStatus.COMPENSATED
+    if undo.waits_in_line(turn):
+        return _active_status(turn)
+    decided = run.undo is not None  # it was to be undone, and nothing has happened: nobody is asked any more
     if run.intent is Intent.EXPIRE:
-        return RunStatus.EXPIRED if spec.past_deadline is Then.EXPIRE else RunStatus.MANUAL_REQUIRED
+        return RunStatus.MANUAL_REQUIRED if spec.past_deadline is Then.MANUAL and not decided else RunStatus.EXPIRED
     if run.intent is Intent.CANCEL:
         return RunStatus.CANCELLED
     if run.intent is Intent.TIMEOUT:
-        return RunStatus.FAILED if spec.on_failure is Then.FAIL else RunStatus.MANUAL_REQUIRED
+        return RunStatus.MANUAL_REQUIRED if spec.on_failure is Then.MANUAL and not decided else RunStatus.FAILED
     if turn.stopping:
         return RunStatus.FAILED
-    done = sum(1 for record in turn.of_kind(Kind.STEP) if record.status is RecordStatus.SUCCESS)
-    return RunStatus.SUCCESS if done == len(spec.steps) else RunStatus.RUNNING
+    steps = turn.of_kind(Kind.STEP)
+    done = sum(1 for record in steps if record.status is RecordStatus.SUCCESS)
+    if done == len(spec.steps):
+        return RunStatus.SUCCESS
+    waived = sum(1 for record in steps if record.status is RecordStatus.SKIPPED and record.code == orders.WAIVED)
+    return RunStatus.PARTIAL_SUCCESS if done + waived == len(spec.steps) else RunStatus.RUNNING
 
 
 FINAL_NOTES: dict[RunStatus, str] = {
     RunStatus.SUCCESS: "workflow.completed",
+    RunStatus.PARTIAL_SUCCESS: "workflow.partly_completed",
+    RunStatus.COMPENSATED: "workflow.compensated",
     RunStatus.FAILED: "workflow.failed",
     RunStatus.CANCELLED: "workflow.cancelled",
     RunStatus.EXPIRED: "workflow.expired",
@@ -215,32 +280,64 @@ def close(turn: Turn) -> None:
         entered = advance_run(before.status, RunTrigger.REOPENED) if before.status in FINAL else before.status
         if status is not entered:
             advance_run(entered, ENTERED_BY[status])
-        if status is RunStatus.MANUAL_REQUIRED:
-            turn.note("workflow.person_needed")
-        elif status in FINAL:
-            turn.note(FINAL_NOTES[status])
+        _note_status(turn, before.status, status)
     ended = status in FINAL and before.status is not status
     if ended:
         _close_rest(turn)
+    _release_holds(turn)
     if not turn.commands and turn.run is before:
         return
     ended_at = (turn.now if ended else before.ended_at) if status in FINAL else None
-    timeout_at = turn.run.timeout_at
-    if status is RunStatus.MANUAL_REQUIRED:
-        timeout_at = None  # the time that a person takes is not the run's
-    elif before.status is RunStatus.MANUAL_REQUIRED and status not in FINAL and turn.spec.timeout is not None:
-        timeout_at = turn.now + turn.spec.timeout
-    turn.run = turn.run._replace(
-        status=status, timeout_at=timeout_at, revision=before.revision + 1, seq=before.seq + turn.notes, ended_at=ended_at
-    )
+    _set_watch(turn, status)
+    turn.run = turn.run._replace(status=status, revision=before.revision + 1, seq=before.seq + turn.notes, ended_at=ended_at)
     turn.commands.append(SetRun(turn.run, ended))
+
+
+def _note_status(turn: Turn, before: RunStatus, status: RunStatus) -> None:
+    if status is RunStatus.MANUAL_REQUIRED:
+        turn.note("workflow.person_needed")
+        if not any(record.asks for record in turn.records.values()):
+            turn.commands.append(Tell(Told.PERSON_NEEDED, None, turn.spec.owner, str(turn.run.intent or "")))
+    elif status is RunStatus.WAITING:
+        turn.note("workflow.waiting")
+    elif before is RunStatus.WAITING and status is RunStatus.RUNNING:
+        turn.note("workflow.resumed")
+    elif status in FINAL:
+        turn.note(FINAL_NOTES[status])
+
+
+AT_REST = (RunStatus.WAITING, RunStatus.MANUAL_REQUIRED)
+
+
+def _set_watch(turn: Turn, status: RunStatus) -> None:
+    """The time that a run waits, or that a person takes, is not the run's own (R-B8): its watch stands still."""
+    run = turn.run
+    if status in AT_REST and run.timeout_at is not None:
+        turn.run = run._replace(timeout_at=None, timeout_left=max(run.timeout_at - turn.now, 0))
+    elif status not in AT_REST and run.timeout_left is not None:
+        turn.run = run._replace(timeout_at=None if status in FINAL else turn.now + run.timeout_left, timeout_left=None)
+
+
+def _release_holds(turn: Turn) -> None:
+    """A business record is free again when it is known what happened to it (R-J2)."""
+    moved = {command.record.key for command in turn.commands if isinstance(command, Move)}
+    for key in moved:
+        record = turn.records[key]
+        if key.kind in ACTING and turn.step(key).holds and record.attempts and not _in_doubt(record):
+            turn.commands.append(ReleaseHold(key))
+
+
+def _in_doubt(record: Record) -> bool:
+    return record.status in (RecordStatus.RUNNING, RecordStatus.UNKNOWN) or bool(record.unsettled)
 
 
 def _close_rest(turn: Turn) -> None:
     """A final transition first closes every open row."""
     for record in list(turn.records.values()):
-        if record.status is RecordStatus.PENDING:
-            turn.stop(record, absent=False)
+        if record.status is RecordStatus.WAITING:
+            turn.close_wait(record, "CLOSED")
+        if record.status in (RecordStatus.PENDING, RecordStatus.WAITING):
+            turn.stop(record._replace(asks=""), absent=False)
 
 
 def evolve(snapshot: Snapshot, commands: tuple[Command, ...]) -> Snapshot:
@@ -255,7 +352,7 @@ def evolve(snapshot: Snapshot, commands: tuple[Command, ...]) -> Snapshot:
             case SettleAttempt():
                 record = records[command.key]
                 records[command.key] = record._replace(open=_settled(record, command))
-            case StartAttempt() | EndAttempt() | Note():
+            case StartAttempt() | EndAttempt() | Note() | OpenWait() | CloseWait() | ReleaseHold() | EditInput() | Tell():
                 pass
             case _:
                 assert_never(command)

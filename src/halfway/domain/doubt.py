@@ -7,10 +7,11 @@ attempt was gone and the receiver has had time to show it.
 from __future__ import annotations
 
 from halfway.domain.contract import Rule, rule_for, rule_for_absent
+from halfway.domain.facts import Told
 from halfway.domain.lifecycle import RecordStatus, Trigger
-from halfway.domain.run import Answer, Ended, Happened, Key, Kind, Record, Report
+from halfway.domain.run import ACTING, PROBE_OF, PROBED_BY, Answer, Ended, Happened, Key, Record, Report
 from halfway.domain.spec import MINUTE, SECOND, Effect
-from halfway.domain.turn import DEATHS, Turn
+from halfway.domain.turn import Turn
 
 PATIENCE = 5 * MINUTE  # how long an attempt that is not known to be gone is waited for before a person is told
 
@@ -18,9 +19,9 @@ PATIENCE = 5 * MINUTE  # how long an attempt that is not known to be gone is wai
 def look(turn: Turn, record: Record) -> None:
     """The next thing to do about an UNKNOWN record that asks nobody yet and whose time to look has come."""
     if rule_for(turn.step(record.key), repeatable=False) is Rule.ASK_WORLD:
-        _ask_world(turn, record)
+        ask_world(turn, record)
         return
-    gone_at = _gone_at(record)
+    gone_at = _gone_at(turn, record)
     if gone_at is not None and gone_at > turn.now:
         _later(turn, record, gone_at)
     elif gone_at is None and turn.now < _doubted_at(record) + PATIENCE:
@@ -29,29 +30,41 @@ def look(turn: Turn, record: Record) -> None:
         ask_person(turn, record)
 
 
-def _ask_world(turn: Turn, record: Record) -> None:
+def ask_world(turn: Turn, record: Record, *, for_output: bool = False) -> None:
+    """The probe looks. `for_output`: it is known that it happened, and the probe is asked what it gave."""
     key = probe_key(record.key)
     probe = turn.records.get(key)
     if probe is not None and probe.status in (RecordStatus.PENDING, RecordStatus.RUNNING):
         return  # its answer will come
     fresh = probe or Record(key, RecordStatus.PENDING)
     trigger = Trigger.BECAME_READY if probe is None else Trigger.REOPENED
-    turn.move(record._replace(ready_at=None, looks=record.looks + 1), Trigger.LOOKED)
-    turn.move(
-        fresh._replace(ready_at=turn.now, failures=0, lost=0, code="", looks=record.attempts, started_at=None, ended_at=None), trigger
-    )
+    if not for_output:
+        still_waits = record.status is RecordStatus.WAITING and (record.ready_at or 0) > turn.now
+        turn.move(record._replace(ready_at=record.ready_at if still_waits else None, looks=record.looks + 1), Trigger.LOOKED)
+    looks = -record.attempts if for_output else record.attempts
+    turn.move(fresh._replace(ready_at=turn.now, failures=0, lost=0, code="", looks=looks, started_at=None, ended_at=None), trigger)
 
 
 def probe_key(key: Key) -> Key:
-    return key._replace(kind=Kind.PROBE)
+    """The record of the probe that looks for this one."""
+    return key._replace(kind=PROBE_OF[key.kind])
+
+
+def probed_key(key: Key) -> Key:
+    """The record that this probe looks for."""
+    return key._replace(kind=PROBED_BY[key.kind])
 
 
 def answered(turn: Turn, probe: Record, report: Report, began: int) -> None:
     """A probe has answered, or given up; `probe.looks` says for which attempt it looked."""
-    turn.move(probe._replace(ended_at=turn.now, code=report.code, ready_at=None), Trigger.SUCCEEDED)
-    record = turn.records.get(probe.key._replace(kind=Kind.STEP))
-    if record is None or record.status is not RecordStatus.UNKNOWN:
-        return
+    record = turn.records.get(probed_key(probe.key))
+    if record is not None and record.status is RecordStatus.FAILED and probe.looks == -record.attempts:
+        _told_output(turn, record, report.answer or Answer.CANNOT_TELL)
+    elif record is not None and record.status is RecordStatus.UNKNOWN:
+        _answered(turn, record, probe, report, began)
+
+
+def _answered(turn: Turn, record: Record, probe: Record, report: Report, began: int) -> None:
     if probe.looks != record.attempts:  # it looked for an earlier attempt: its answer says nothing about this one
         turn.move(record._replace(ready_at=turn.now), Trigger.LOOKED)
         return
@@ -77,6 +90,13 @@ def answered(turn: Turn, probe: Record, report: Report, began: int) -> None:
         ask_person(turn, record)
 
 
+def _told_output(turn: Turn, record: Record, answer: Answer) -> None:
+    """It happened and then failed. With what it gave it can be undone."""
+    turn.note("step.probed", record.key, record.attempts, answer=answer.value)
+    if answer is Answer.FOUND:
+        turn.move(record, Trigger.FOUND, keep=True)
+
+
 def happened(turn: Turn, record: Record, how: str, trigger: Trigger) -> None:
     """It is known that it happened, and the payload of the fact is what the step would have returned."""
     record = turn.settle(record, how, *record.unsettled)
@@ -88,7 +108,7 @@ def happened(turn: Turn, record: Record, how: str, trigger: Trigger) -> None:
 def absent(turn: Turn, record: Record) -> None:
     """It is proven that it did not happen; whether a machine may repeat it is the effect's rule."""
     step = turn.step(record.key)
-    if not turn.stopping and rule_for_absent(step, key_counts=not turn.key_forgotten(step, record)) is Rule.ASK_PERSON:
+    if not turn.gives_up(record) and rule_for_absent(step, key_counts=not turn.key_forgotten(step, record)) is Rule.ASK_PERSON:
         ask_person(turn, record)
         return
     record = turn.settle(record, "ABSENT", *record.unsettled)
@@ -98,17 +118,9 @@ def absent(turn: Turn, record: Record) -> None:
 def ask_person(turn: Turn, record: Record, *, keep: bool = False) -> None:
     """`keep`: what the probe found is stored, but no step reads it before a person has decided."""
     role = turn.approver(record.key)
-    turn.move(record._replace(asks=role, ready_at=None), Trigger.PERSON_NEEDED, keep=keep)
+    record = turn.move(record._replace(asks=role, ready_at=None), Trigger.PERSON_NEEDED, keep=keep)
     turn.note("step.person_needed", record.key, record.attempts, role=role, code=record.code)
-
-
-def probe_failed(turn: Turn, probe: Record, report: Report, began: int) -> None:
-    """A probe that raised has not said absent: it is asked again, and at its limit it cannot tell."""
-    retry = turn.retry_of(probe.key)
-    if probe.failures < retry.attempts and probe.lost < DEATHS:
-        turn.retry_or_stop(probe, report)
-    else:
-        answered(turn, probe, report._replace(answer=Answer.CANNOT_TELL), began)
+    turn.tell(Told.PERSON_NEEDED, record)
 
 
 def _later(turn: Turn, record: Record, at: int) -> None:
@@ -119,9 +131,27 @@ def _doubted_at(record: Record) -> int:
     return record.ended_at or 0
 
 
-def _gone_at(record: Record) -> int | None:
+RESTORED = "RESTORED"  # the code of a doubt that comes from a restored database, which may have forgotten a start
+
+
+def forgotten(turn: Turn, record: Record) -> bool:
+    """Whether this record may have been started after the copy was made from which the database was restored."""
+    step, restored_at = turn.step(record.key), turn.run.restored_at
+    if restored_at is None or record.key.kind not in ACTING or not step.can_be_lost:
+        return False
+    if step.idempotent and not turn.key_forgotten(step, record._replace(first_at=record.first_at or turn.run.created_at)):
+        return False  # a repeat is harmless, however early a forgotten start was
+    if turn.run.created_at >= restored_at and not step.business_key:
+        return False  # nobody can have done it under a key of this run
+    looked = record.effect is Happened.NOT and (record.ended_at or 0) >= restored_at
+    return not looked and (record.started_at or 0) < restored_at
+
+
+def _gone_at(turn: Turn, record: Record) -> int | None:
     """From when on none of the lost attempts can send anything; None: not known."""
-    latest = 0
+    restored_at = turn.run.restored_at
+    before = restored_at is not None and (record.started_at or 0) < restored_at  # a start after this one may be forgotten
+    latest = (restored_at or 0) + turn.step(record.key).timeout if before else 0
     for attempt in record.unsettled:
         if attempt.gone_at is None:
             return None
@@ -130,5 +160,5 @@ def _gone_at(record: Record) -> int | None:
 
 
 def _absent_counts_from(turn: Turn, record: Record) -> int | None:
-    gone_at = _gone_at(record)
+    gone_at = _gone_at(turn, record)
     return None if gone_at is None else gone_at + turn.step(record.key).probe_settle

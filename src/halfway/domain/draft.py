@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from halfway.domain.decide import close, take
-from halfway.domain.facts import Command, Fact
-from halfway.domain.lifecycle import FINAL
+from halfway.domain.decide import AT_REST, close, take
+from halfway.domain.facts import Command, Fact, Move
+from halfway.domain.lifecycle import FINAL, Trigger
 from halfway.domain.run import Key, Record, Snapshot
 from halfway.domain.spec import WorkflowSpec
 from halfway.domain.turn import Turn
@@ -18,6 +18,15 @@ class Payload(NamedTuple):
 
     output: str | None = None  # JSON text
     error: str | None = None  # bounded, redacted
+    emitted: tuple[Emitted, ...] = ()  # kept if the record succeeds, together with it
+
+
+class Emitted(NamedTuple):
+    """An event that a step sends with its success."""
+
+    name: str
+    key: str
+    payload: str  # JSON text
 
 
 class Audit(NamedTuple):
@@ -29,6 +38,7 @@ class Audit(NamedTuple):
     reason: str
     step: str | None = None
     evidence: str | None = None
+    refused: str | None = None  # why it was not carried out
 
 
 class Change(NamedTuple):
@@ -38,12 +48,13 @@ class Change(NamedTuple):
     commands: tuple[Command, ...]
     payloads: Mapping[Key, Payload] = {}  # by the record that a command moves (with keep) or whose error it is
     audit: Audit | None = None
+    new_input: str | None = None  # JSON text, of EditInput
 
 
 class Draft:
     """What one transaction does to one run."""
 
-    __slots__ = ("_snapshot", "_turn", "audit", "before", "input", "now", "outputs", "payloads", "spec")
+    __slots__ = ("_snapshot", "_turn", "audit", "before", "input", "new_input", "now", "outputs", "payloads", "spec")
 
     def __init__(self, spec: WorkflowSpec, snapshot: Snapshot, now: int, *, input: str, outputs: dict[str, str]) -> None:
         self.spec = spec
@@ -53,6 +64,7 @@ class Draft:
         self.outputs = outputs
         self.payloads: dict[Key, Payload] = {}
         self.audit: Audit | None = None
+        self.new_input: str | None = None
         self._turn = Turn(spec, snapshot, now)
         self._snapshot: Snapshot | None = None  # once the decision is closed
 
@@ -75,7 +87,18 @@ class Draft:
             raise RuntimeError("this decision is closed")
         known = len(self._turn.commands)
         take(self._turn, fact)
-        return self._turn.commands[known:]
+        added = self._turn.commands[known:]
+        for command in added:
+            if isinstance(command, Move) and command.trigger is Trigger.DEFAULTED:
+                self._default(command.record.key)
+        return added
+
+    def _default(self, key: Key) -> None:
+        """A wait that ended in vain gives the value that its definition holds for that."""
+        wait = self.spec.by_name[key.step].wait
+        value = "null" if wait is None or wait.value is None else wait.value
+        self.payloads[key] = Payload(value)
+        self.outputs[key.step] = value
 
     def replace(self, commands: Sequence[Command], snapshot: Snapshot) -> None:
         """Sets what was decided aside; for an engine that cannot decide."""
@@ -87,6 +110,11 @@ class Draft:
         return self.snapshot.run.status in FINAL
 
     @property
+    def at_rest(self) -> bool:
+        """Whether nothing more happens before something comes from outside."""
+        return self.snapshot.run.status in AT_REST
+
+    @property
     def stopping(self) -> bool:
         """Whether bodies of this run should stop at their next safe boundary."""
         return self._turn.stopping
@@ -96,4 +124,4 @@ class Draft:
         _ = self.snapshot
         if not self._turn.commands and self.audit is None:
             return None
-        return Change(self.before, tuple(self._turn.commands), self.payloads, self.audit)
+        return Change(self.before, tuple(self._turn.commands), self.payloads, self.audit, self.new_input)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import NamedTuple
 
 from halfway.domain.lifecycle import Trigger
 from halfway.domain.run import Ended, Key, Record, Report, RunRow
+from halfway.domain.spec import Sort
 
 # ── facts ──
 
@@ -54,8 +56,17 @@ class Unblocked(NamedTuple):
     """The run holds its resource now."""
 
 
+class Arrived(NamedTuple):
+    """What a waiting record waits for is here: an event, or the end of another run; its payload becomes the output."""
+
+    key: Key
+    source: str  # id of the event or of the run
+
+
 class CancelAsked(NamedTuple):
-    """A person or program wants the run to stop at the next safe boundary."""
+    """A person or program wants the run to stop at the next safe boundary; `undo`: and what is done to be undone."""
+
+    undo: bool = False
 
 
 class ResumeAsked(NamedTuple):
@@ -68,6 +79,7 @@ class RetryAsked(NamedTuple):
     step: str
     not_happened: bool = False
     gone: bool = False  # the person made sure that the attempt can do nothing any more
+    new_input: bool = False  # with an input that the person has corrected
 
 
 class MarkedSuccess(NamedTuple):
@@ -76,8 +88,48 @@ class MarkedSuccess(NamedTuple):
     step: str
 
 
-Order = CancelAsked | ResumeAsked | RetryAsked | MarkedSuccess
-Fact = Created | Claimed | Finished | Late | Gone | LookAgain | Unblocked | Order
+class ProbeAsked(NamedTuple):
+    """Look now whether an UNKNOWN step happened."""
+
+    step: str
+
+
+class SkipAsked(NamedTuple):
+    """Go on without this step; of a compensation: accept what it would have undone as it is."""
+
+    step: str
+
+
+class CompensateAsked(NamedTuple):
+    """Undo what is done, in reverse order: all of it, or from one step back."""
+
+    step: str | None = None
+
+
+class Approved(NamedTuple):
+    """A person approves a step, or the next attempt of one; Control has compared what this person was shown."""
+
+    step: str
+    by: str
+
+
+class Rejected(NamedTuple):
+    """A person refuses a step, or the next attempt of one."""
+
+    step: str
+    by: str
+
+
+class ReleaseAsked(NamedTuple):
+    """The owner opens the record that an UNKNOWN step holds, for other runs."""
+
+    step: str
+
+
+Order = (
+    CancelAsked | ResumeAsked | RetryAsked | MarkedSuccess | ProbeAsked | SkipAsked | CompensateAsked | Approved | Rejected | ReleaseAsked
+)
+Fact = Created | Claimed | Finished | Late | Gone | LookAgain | Unblocked | Arrived | Order
 
 
 # ── commands ──
@@ -135,4 +187,50 @@ class Note(NamedTuple):
     data: dict[str, object] | None = None
 
 
-Command = Move | StartAttempt | EndAttempt | SettleAttempt | SetRun | Note
+class OpenWait(NamedTuple):
+    """A record waits from now on; what it is shown or waits for is the payload of the fact."""
+
+    key: Key
+    n: int  # the attempt that said what for
+    sort: Sort
+    name: str
+    wait_key: str  # the key of an event or a run; the hash of what a person is shown
+    since: int  # an event that came earlier is too old
+
+
+class CloseWait(NamedTuple):
+    """It waits no longer; `how`: ARRIVED, TIMED_OUT, CLOSED …; `source`: the event that is used up, if one is."""
+
+    key: Key
+    how: str
+    source: str | None = None
+
+
+class ReleaseHold(NamedTuple):
+    """The business record that a step held is free for other runs."""
+
+    key: Key
+
+
+class EditInput(NamedTuple):
+    """The run's input is replaced by the payload of the order; the old one is kept."""
+
+
+class Tell(NamedTuple):
+    """Somebody must hear of it: a role that may decide (R-J4), or whoever handles incidents (R-D6)."""
+
+    what: Told
+    key: Key | None
+    role: str
+    code: str = ""
+
+
+class Told(StrEnum):
+    """What people are told about."""
+
+    PERSON_NEEDED = "PERSON_NEEDED"
+    APPROVAL_ASKED = "APPROVAL_ASKED"
+    INCIDENT = "INCIDENT"
+
+
+Command = Move | StartAttempt | EndAttempt | SettleAttempt | SetRun | Note | OpenWait | CloseWait | ReleaseHold | EditInput | Tell

@@ -45,6 +45,14 @@ class Trigger(StrEnum):
     MARKED_SUCCESS = "marked_success"  # a person saw that it happened
     MARKED_ABSENT = "marked_absent"  # a person saw that it did not happen
     RELEASED = "released"  # nobody needs to decide about it any more
+    SUSPENDED = "suspended"  # its function has said what it waits for
+    ARRIVED = "arrived"  # what it waits for is here
+    DEFAULTED = "defaulted"  # it did not come in time, and the run goes on with the value given beforehand
+    TIMED_OUT = "timed_out"  # it did not come in time
+    APPROVAL_ASKED = "approval_asked"  # a person must approve the next attempt
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    WAIVED = "waived"  # a person goes on without it
 
 
 _R, _T = RecordStatus, Trigger
@@ -75,6 +83,23 @@ RECORD_TRANSITIONS: Mapping[tuple[RecordStatus, Trigger], RecordStatus] = Mappin
         (_R.FAILED, _T.PERSON_NEEDED): _R.FAILED,
         (_R.FAILED, _T.RELEASED): _R.FAILED,
         (_R.SKIPPED, _T.REOPENED): _R.PENDING,
+        (_R.RUNNING, _T.SUSPENDED): _R.WAITING,
+        (_R.WAITING, _T.ARRIVED): _R.SUCCESS,
+        (_R.WAITING, _T.FOUND): _R.SUCCESS,
+        (_R.WAITING, _T.DEFAULTED): _R.SUCCESS,
+        (_R.WAITING, _T.MARKED_SUCCESS): _R.SUCCESS,
+        (_R.WAITING, _T.TIMED_OUT): _R.FAILED,
+        (_R.WAITING, _T.REJECTED): _R.FAILED,
+        (_R.WAITING, _T.STOPPED): _R.SKIPPED,
+        (_R.WAITING, _T.WAIVED): _R.SKIPPED,
+        (_R.WAITING, _T.LOOKED): _R.WAITING,  # its probe is asked
+        (_R.WAITING, _T.PERSON_NEEDED): _R.WAITING,
+        (_R.WAITING, _T.APPROVED): _R.PENDING,
+        (_R.WAITING, _T.REOPENED): _R.PENDING,  # it waits anew
+        (_R.PENDING, _T.APPROVAL_ASKED): _R.WAITING,
+        (_R.PENDING, _T.WAIVED): _R.SKIPPED,
+        (_R.FAILED, _T.WAIVED): _R.SKIPPED,
+        (_R.FAILED, _T.FOUND): _R.SUCCESS,  # it happened and then failed; its undo needs what it gave
         (_R.SUCCESS, _T.INVALIDATED): _R.PENDING,
         (_R.SUCCESS, _T.REOPENED): _R.PENDING,  # a probe or a check is asked again; a step never is
     }
@@ -102,9 +127,13 @@ class RunTrigger(StrEnum):
     """What happened to a run, in the past tense."""
 
     PROGRESSED = "progressed"
+    SUSPENDED = "suspended"  # nothing of it runs or can run before something comes from outside
     PERSON_NEEDED = "person_needed"
     CANCEL_ASKED = "cancel_asked"
+    UNDOING = "undoing"
+    UNDONE = "undone"
     SUCCEEDED = "succeeded"
+    PARTLY_SUCCEEDED = "partly_succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
@@ -113,28 +142,60 @@ class RunTrigger(StrEnum):
 
 _S, _U = RunStatus, RunTrigger
 
+# Whoever has asked a run to stop, or to be undone, never sees it go on; and what is undone stays undone.
 RUN_TRANSITIONS: Mapping[tuple[RunStatus, RunTrigger], RunStatus] = MappingProxyType(
     {
         (_S.PENDING, _U.PROGRESSED): _S.RUNNING,
+        (_S.PENDING, _U.SUSPENDED): _S.WAITING,
+        (_S.PENDING, _U.PERSON_NEEDED): _S.MANUAL_REQUIRED,
+        (_S.PENDING, _U.UNDOING): _S.COMPENSATING,
+        (_S.PENDING, _U.PARTLY_SUCCEEDED): _S.PARTIAL_SUCCESS,
+        (_S.PENDING, _U.FAILED): _S.FAILED,
         (_S.PENDING, _U.CANCELLED): _S.CANCELLED,
         (_S.PENDING, _U.EXPIRED): _S.EXPIRED,
-        (_S.PENDING, _U.FAILED): _S.FAILED,
-        (_S.PENDING, _U.PERSON_NEEDED): _S.MANUAL_REQUIRED,
-        (_S.RUNNING, _U.SUCCEEDED): _S.SUCCESS,
-        (_S.RUNNING, _U.FAILED): _S.FAILED,
+        (_S.RUNNING, _U.SUSPENDED): _S.WAITING,
+        (_S.RUNNING, _U.PERSON_NEEDED): _S.MANUAL_REQUIRED,
         (_S.RUNNING, _U.CANCEL_ASKED): _S.CANCEL_REQUESTED,
+        (_S.RUNNING, _U.UNDOING): _S.COMPENSATING,
+        (_S.RUNNING, _U.UNDONE): _S.COMPENSATED,
+        (_S.RUNNING, _U.SUCCEEDED): _S.SUCCESS,
+        (_S.RUNNING, _U.PARTLY_SUCCEEDED): _S.PARTIAL_SUCCESS,
+        (_S.RUNNING, _U.FAILED): _S.FAILED,
         (_S.RUNNING, _U.CANCELLED): _S.CANCELLED,
         (_S.RUNNING, _U.EXPIRED): _S.EXPIRED,
-        (_S.RUNNING, _U.PERSON_NEEDED): _S.MANUAL_REQUIRED,
-        (_S.CANCEL_REQUESTED, _U.CANCELLED): _S.CANCELLED,
-        (_S.CANCEL_REQUESTED, _U.PERSON_NEEDED): _S.MANUAL_REQUIRED,
+        (_S.WAITING, _U.PROGRESSED): _S.RUNNING,
+        (_S.WAITING, _U.PERSON_NEEDED): _S.MANUAL_REQUIRED,
+        (_S.WAITING, _U.CANCEL_ASKED): _S.CANCEL_REQUESTED,
+        (_S.WAITING, _U.UNDOING): _S.COMPENSATING,
+        (_S.WAITING, _U.UNDONE): _S.COMPENSATED,
+        (_S.WAITING, _U.SUCCEEDED): _S.SUCCESS,
+        (_S.WAITING, _U.PARTLY_SUCCEEDED): _S.PARTIAL_SUCCESS,
+        (_S.WAITING, _U.FAILED): _S.FAILED,
+        (_S.WAITING, _U.CANCELLED): _S.CANCELLED,
+        (_S.WAITING, _U.EXPIRED): _S.EXPIRED,
+        (_S.SUCCESS, _U.REOPENED): _S.RUNNING,
+        (_S.PARTIAL_SUCCESS, _U.REOPENED): _S.RUNNING,
+        (_S.FAILED, _U.REOPENED): _S.RUNNING,
+        (_S.COMPENSATING, _U.PERSON_NEEDED): _S.MANUAL_REQUIRED,
+        (_S.COMPENSATING, _U.CANCEL_ASKED): _S.CANCEL_REQUESTED,
+        (_S.COMPENSATING, _U.UNDONE): _S.COMPENSATED,
+        (_S.COMPENSATING, _U.FAILED): _S.FAILED,
+        (_S.COMPENSATING, _U.CANCELLED): _S.CANCELLED,
+        (_S.COMPENSATING, _U.EXPIRED): _S.EXPIRED,
         (_S.MANUAL_REQUIRED, _U.PROGRESSED): _S.RUNNING,
+        (_S.MANUAL_REQUIRED, _U.SUSPENDED): _S.WAITING,
         (_S.MANUAL_REQUIRED, _U.CANCEL_ASKED): _S.CANCEL_REQUESTED,
+        (_S.MANUAL_REQUIRED, _U.UNDOING): _S.COMPENSATING,
+        (_S.MANUAL_REQUIRED, _U.UNDONE): _S.COMPENSATED,
         (_S.MANUAL_REQUIRED, _U.SUCCEEDED): _S.SUCCESS,
+        (_S.MANUAL_REQUIRED, _U.PARTLY_SUCCEEDED): _S.PARTIAL_SUCCESS,
         (_S.MANUAL_REQUIRED, _U.FAILED): _S.FAILED,
         (_S.MANUAL_REQUIRED, _U.CANCELLED): _S.CANCELLED,
         (_S.MANUAL_REQUIRED, _U.EXPIRED): _S.EXPIRED,
-        (_S.FAILED, _U.REOPENED): _S.RUNNING,
+        (_S.CANCEL_REQUESTED, _U.PERSON_NEEDED): _S.MANUAL_REQUIRED,
+        (_S.CANCEL_REQUESTED, _U.UNDOING): _S.COMPENSATING,
+        (_S.CANCEL_REQUESTED, _U.UNDONE): _S.COMPENSATED,
+        (_S.CANCEL_REQUESTED, _U.CANCELLED): _S.CANCELLED,
         (_S.CANCELLED, _U.REOPENED): _S.RUNNING,
         (_S.EXPIRED, _U.REOPENED): _S.RUNNING,
     }

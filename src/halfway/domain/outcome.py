@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from halfway.domain import waits
 from halfway.domain.contract import Rule, rule_for
-from halfway.domain.doubt import answered, happened, probe_failed
-from halfway.domain.facts import Finished, Late, SettleAttempt
+from halfway.domain.doubt import RESTORED, answered, forgotten, happened, probed_key
+from halfway.domain.facts import Finished, Late, SettleAttempt, Tell, Told
 from halfway.domain.lifecycle import RecordStatus, Trigger
-from halfway.domain.run import Answer, Attempt, Ended, Happened, Kind, Record, Report
+from halfway.domain.run import ACTING, PROBED_BY, Answer, Attempt, Ended, Happened, Kind, Record, Report
 from halfway.domain.spec import Sort
 from halfway.domain.turn import DEATHS, Turn, still
 
@@ -16,16 +17,21 @@ def finished(turn: Turn, fact: Finished) -> None:
     attempt = record.running
     if attempt is None or attempt.n != fact.n:
         return  # it was ended before; the guard in the database says the same
-    if fact.key.kind is Kind.PROBE:
+    if fact.key.kind in PROBED_BY:
         _probe_finished(turn, record, attempt, fact.report)
     elif fact.key.kind is Kind.CHECK:
         _check_finished(turn, record, attempt, fact.report)
+    elif fact.key.kind is Kind.DRAFT:
+        _draft_finished(turn, record, attempt, fact.report)
     else:
         _step_finished(turn, record, attempt, fact.report)
 
 
 def _step_finished(turn: Turn, record: Record, attempt: Attempt, report: Report) -> None:
     step = turn.step(record.key)
+    if report.ended is Ended.SUCCESS and step.waits:
+        waits.suspend(turn, record, attempt, report)
+        return
     if report.ended is Ended.SUCCESS:
         if turn.end(record, attempt, report, unsettled=False):  # an idempotent step: the repeat has answered for the lost ones too
             turn.settle(record, "REPEATED", *record.unsettled)
@@ -56,9 +62,10 @@ def count(record: Record, report: Report) -> Record:
 
 def _lost(turn: Turn, record: Record, attempt: Attempt, report: Report) -> None:
     step = turn.step(record.key)
-    record = record._replace(open=turn.end(record, attempt, report, unsettled=True), code=report.code)
+    left = turn.end(record, attempt, report, unsettled=True)
+    record = record._replace(open=left, code=report.code, approved_until=None, approved_by=())
     spent = report.final or record.failures >= step.retry.attempts or record.lost >= DEATHS
-    repeatable = not (spent or turn.stopping or turn.key_forgotten(step, record))
+    repeatable = not (spent or turn.gives_up(record) or turn.key_forgotten(step, record))
     if rule_for(step, repeatable=repeatable) is Rule.REPEAT:
         turn.retry_or_stop(record, report)
     else:
@@ -66,11 +73,31 @@ def _lost(turn: Turn, record: Record, attempt: Attempt, report: Report) -> None:
 
 
 def _probe_finished(turn: Turn, probe: Record, attempt: Attempt, report: Report) -> None:
+    """A probe that raised has not said absent: it is asked again, and at its limit it cannot tell."""
     probe = count(probe, report)._replace(open=turn.end(probe, attempt, report, unsettled=False))
-    if report.ended is Ended.SUCCESS:
-        answered(turn, probe, report, attempt.started_at)
+    if report.ended is not Ended.SUCCESS:
+        if not report.final and probe.failures < turn.retry_of(probe.key).attempts and probe.lost < DEATHS:
+            turn.retry_or_stop(probe, report)
+            return
+        report = report._replace(answer=Answer.CANNOT_TELL)
+    turn.move(probe._replace(ended_at=turn.now, code=report.code, ready_at=None), Trigger.SUCCEEDED)
+    record = turn.records.get(probed_key(probe.key))
+    if record is not None and record.status is RecordStatus.WAITING and turn.step(record.key).waits:
+        waits.probed(turn, record, probe, report.answer or Answer.CANNOT_TELL)
     else:
-        probe_failed(turn, probe, report, attempt.started_at)
+        answered(turn, probe, report, attempt.started_at)
+
+
+def _draft_finished(turn: Turn, draft: Record, attempt: Attempt, report: Report) -> None:
+    """What a person is to be shown is made, or cannot be; the compensation goes on from there."""
+    draft = count(draft, report)._replace(open=turn.end(draft, attempt, report, unsettled=False))
+    if report.ended is Ended.SUCCESS:
+        turn.move(draft._replace(ended_at=turn.now, code="", ready_at=None), Trigger.SUCCEEDED, keep=True)
+        turn.note("step.completed", draft.key, attempt.n)
+    elif report.final or draft.failures >= turn.retry_of(draft.key).attempts or draft.lost >= DEATHS:
+        turn.move(draft._replace(ended_at=turn.now, code=report.code, ready_at=None), Trigger.FAILED)
+    else:
+        turn.retry_or_stop(draft, report)
 
 
 def _check_finished(turn: Turn, check: Record, attempt: Attempt, report: Report) -> None:
@@ -94,35 +121,58 @@ def _broken(turn: Turn, check: Record, code: str) -> None:
         turn.fail(check._replace(code=code, ended_at=turn.now), Trigger.FAILED)
         return
     turn.move(check._replace(ended_at=turn.now, code=code, ready_at=None), Trigger.SUCCEEDED)
-    turn.move(record._replace(ready_at=None, failures=0, lost=0, code=code), Trigger.INVALIDATED)
+    again = record._replace(ready_at=None, failures=0, lost=0, code=code, approved_until=None, approved_by=())
+    turn.move(again, Trigger.INVALIDATED)
+    turn.hold_back(record.key.step)
 
 
 def late(turn: Turn, fact: Late) -> None:
     """A late answer is a probe's answer about its own attempt: one path, one guard."""
     record = turn.records.get(fact.key)
-    if record is None or fact.key.kind is not Kind.STEP or not turn.step(fact.key).can_be_lost:
+    if record is None or fact.key.kind not in ACTING or not turn.step(fact.key).can_be_lost:
         return
     attempt = next((attempt for attempt in record.unsettled if attempt.n == fact.n), None)
     if attempt is None:
         _contradiction(turn, record, fact)
         return
     turn.note("step.late_answer", record.key, fact.n, ended=fact.report.ended.value)
-    report = fact.report
-    if report.ended is Ended.SUCCESS:
-        if record.status is RecordStatus.UNKNOWN:
-            happened(turn, record, "LATE_ANSWER", Trigger.FOUND)
-        else:  # an idempotent repeat is under way: it will bring the output
-            turn.put(turn.settle(record, "LATE_ANSWER", attempt))
-    elif report.ended is Ended.LOST:
-        _gone(turn, record, attempt, turn.now + report.gone_after)
+    if fact.report.ended is Ended.SUCCESS:
+        _late_success(turn, record, attempt)
+    elif fact.report.ended is Ended.LOST:
+        _gone(turn, record, attempt, turn.now + fact.report.gone_after)
     else:
-        record = turn.settle(record, "LATE_ANSWER", attempt)
-        if record.status is not RecordStatus.UNKNOWN or record.unsettled:
-            turn.put(record)
-        elif report.ended is Ended.FAILED:
-            turn.fail(record._replace(code=report.code, effect=report.effect, ended_at=turn.now), Trigger.FAILED)
-        else:
-            turn.retry_or_stop(record, report._replace(effect=Happened.NOT), absent=True)
+        _late_failure(turn, record, attempt, fact.report)
+
+
+def _late_success(turn: Turn, record: Record, attempt: Attempt) -> None:
+    if record.status is RecordStatus.PENDING:  # the repeat is not needed any more
+        record = turn.move(record, Trigger.LOST)
+    if record.status is RecordStatus.UNKNOWN:
+        happened(turn, record, "LATE_ANSWER", Trigger.FOUND)
+    else:  # the repeat is under way: it brings the output, and if it fails the doubt is settled otherwise
+        _gone(turn, record, attempt, turn.now)
+
+
+def _late_failure(turn: Turn, record: Record, attempt: Attempt, report: Report) -> None:
+    effect = report.effect if report.ended is Ended.FAILED else Happened.NOT
+    if record.status is RecordStatus.RUNNING and effect is Happened.HAPPENED:
+        _gone(turn, record, attempt, turn.now)
+        return
+    record = turn.settle(record, "LATE_ANSWER", attempt)
+    if effect is Happened.HAPPENED or not record.unsettled:
+        record = record._replace(effect=still(record, effect))
+    if record.status is RecordStatus.RUNNING:
+        turn.put(record)
+    elif record.status is RecordStatus.PENDING:
+        turn.move(record, Trigger.BECAME_READY)
+    elif record.unsettled:
+        turn.move(record, Trigger.LOOKED)
+    elif report.ended is Ended.FAILED:
+        turn.fail(record._replace(code=report.code, ended_at=turn.now), Trigger.FAILED)
+    elif forgotten(turn, record._replace(effect=Happened.UNKNOWN)):  # this attempt did nothing, and one after it may have
+        turn.move(record._replace(effect=Happened.UNKNOWN, code=RESTORED, ready_at=turn.now, asks=""), Trigger.LOOKED)
+    else:
+        turn.retry_or_stop(record, report._replace(effect=Happened.NOT), absent=True)
 
 
 def _contradiction(turn: Turn, record: Record, fact: Late) -> None:
@@ -132,6 +182,7 @@ def _contradiction(turn: Turn, record: Record, fact: Late) -> None:
     known = record.status is RecordStatus.SUCCESS and (record.attempts == fact.n or dropped)
     if fact.report.ended is Ended.SUCCESS and not known:
         turn.note("incident.may_have_happened_twice", record.key, fact.n)
+        turn.commands.append(Tell(Told.INCIDENT, record.key, turn.approver(record.key), "MAY_HAVE_HAPPENED_TWICE"))
     else:
         turn.note("step.late_answer_discarded", record.key, fact.n, ended=fact.report.ended.value)
 

@@ -16,6 +16,14 @@ class Kind(StrEnum):
     PROBE = "PROBE"
     CHECK = "CHECK"
     COMPENSATION = "COMPENSATION"
+    COMPENSATION_PROBE = "COMPENSATION_PROBE"  # looks whether a compensation has happened
+    DRAFT = "DRAFT"  # what a person is shown before a compensation is approved
+
+
+ACTING = frozenset({Kind.STEP, Kind.COMPENSATION})  # their attempts may have an effect
+UNDOING = frozenset({Kind.COMPENSATION, Kind.COMPENSATION_PROBE, Kind.DRAFT})
+PROBE_OF = {Kind.STEP: Kind.PROBE, Kind.COMPENSATION: Kind.COMPENSATION_PROBE}
+PROBED_BY = {probe: kind for kind, probe in PROBE_OF.items()}
 
 
 class Key(NamedTuple):
@@ -25,6 +33,16 @@ class Key(NamedTuple):
     round: int = 1
     item: str = ""
     kind: Kind = Kind.STEP
+
+    def name_in(self, run_id: str) -> str:
+        """Its id in the world: the same on every attempt, and another one for the compensation of a step."""
+        name = f"{run_id}:{self.step}" if self.round == 1 and not self.item else f"{run_id}:{self.step}:{self.round}:{self.item}"
+        return f"{name}:undo" if self.kind in UNDOING else name
+
+
+def draft_of(step: str) -> str:
+    """Under which name the draft of a compensation stands beside the outputs of steps; no step can have it."""
+    return f"{step}#draft"
 
 
 class Happened(StrEnum):
@@ -80,7 +98,7 @@ class Record(NamedTuple):
 
     key: Key
     status: RecordStatus
-    ready_at: int | None = None  # PENDING: from when it may start; UNKNOWN: when to look again; None: not by itself
+    ready_at: int | None = None  # PENDING: from when it may start; UNKNOWN: when to look again; WAITING: how long; None: not by itself
     attempts: int = 0  # the number of the last attempt
     failures: int = 0  # attempts that count against Retry, since a person last reset them
     lost: int = 0  # attempts ended by the death of their worker, likewise
@@ -91,6 +109,8 @@ class Record(NamedTuple):
     first_at: int | None = None  # start of the first attempt; an idempotent step's key lives from here
     started_at: int | None = None
     ended_at: int | None = None
+    approved_until: int | None = None  # a person has approved its next attempt, if it starts before
+    approved_by: tuple[str, ...] = ()  # who has; a refused or lost attempt takes the approval with it
     open: tuple[Attempt, ...] = ()
 
     @property
@@ -125,6 +145,13 @@ class RunRow(NamedTuple):
     ended_at: int | None = None
     deadline_at: int | None = None
     timeout_at: int | None = None
+    timeout_left: int | None = None  # of the run's time, while it waits
+    undo: str | None = None  # it is being undone: ALL_BACK, or from this step back
+    actor: str = ""  # who started it
+    restored_at: int | None = None  # the database was restored then: what is not recorded may have happened nevertheless
+
+
+ALL_BACK = "*"
 
 
 class Snapshot(NamedTuple):
@@ -146,3 +173,5 @@ class Report(NamedTuple):
     gone_after: int = 0  # how long after that it may still send (a cancelled coroutine)
     death: bool = False  # its worker died
     final: bool = False  # never retried, whatever Retry says
+    waits: str | None = None  # of a wait: the key of what it waits for, or the hash of what a person is shown
+    until: int | None = None  # of a wait for a time

@@ -13,10 +13,11 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal
 
-from halfway.domain.run import Key
+from halfway.domain.run import UNDOING, Key
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
+DAY = 24 * 60 * MINUTE
 
 
 class Effect(StrEnum):
@@ -32,20 +33,40 @@ class Effect(StrEnum):
 class Then(StrEnum):
     """What happens next. Each parameter accepts only the members that make sense there."""
 
-    FAIL = "FAIL"
-    MANUAL = "MANUAL"
+    FAIL = "FAIL"  # the run ends there; what is done stays, and a resume goes on with what is missing
+    COMPENSATE = "COMPENSATE"  # what is done is undone, in reverse order
+    MANUAL = "MANUAL"  # a person decides
+    CANCEL = "CANCEL"  # the run stops as if somebody had asked it to
     EXPIRE = "EXPIRE"
+    PROBE = "PROBE"  # the outside world is asked
+    RETRY = "RETRY"  # the wait begins anew
+    VALUE = "VALUE"  # the run goes on with a value that was given beforehand
+
+
+class Risk(StrEnum):
+    """How much harm an undo can do. HIGH and CRITICAL wait for a person's approval (R-D4)."""
+
+    LOW = "LOW"
+    MEDIUM = "MEDIUM"
+    HIGH = "HIGH"
+    CRITICAL = "CRITICAL"
 
 
 class Sort(StrEnum):
-    """How a step is executed: an author's function, or one inside a transaction of the own database."""
+    """How a step is executed: an author's function, one inside a transaction of the own database, or a wait."""
 
     STEP = "STEP"
     TRANSACTION = "TRANSACTION"
+    EVENT = "EVENT"  # waits for a message from outside
+    RUN = "RUN"  # waits for the end of another run
+    TIME = "TIME"
+    APPROVAL = "APPROVAL"  # waits for a person
 
 
-OnFailure = Literal[Then.FAIL, Then.MANUAL]
-PastDeadline = Literal[Then.EXPIRE, Then.MANUAL]
+WAITS = frozenset({Sort.EVENT, Sort.RUN, Sort.TIME, Sort.APPROVAL})
+
+OnFailure = Literal[Then.FAIL, Then.COMPENSATE, Then.MANUAL]
+PastDeadline = Literal[Then.EXPIRE, Then.COMPENSATE, Then.MANUAL]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +86,51 @@ class ProbeSpec:
     settle: int = MINUTE
     retry: RetrySpec = field(default_factory=RetrySpec)
     shows: str = ""  # the first line of its docstring: the evidence a person is shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitSpec:
+    """What a step waits for, how long, and what follows if it does not come (R-C1, R-C3). Its function says the key."""
+
+    name: str = ""  # of the event, or the type of the workflow; empty for times and approvals
+    timeout: int | None = None  # None only for a time
+    on_timeout: Then = Then.MANUAL
+    value: str | None = None  # JSON, for Then.VALUE
+    look_back: int = 7 * DAY  # an event that came earlier than this before the wait began is too old
+    role: str = ""  # of an approval
+    on_reject: Then = Then.CANCEL
+    four_eyes: bool = False  # whoever asked for the run may not approve
+    quorum: int = 1  # so many different persons
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoSpec:
+    """The compensation of a step: a record with an effect and a lost-answer rule of its own (R-D3, R-D4)."""
+
+    risk: Risk
+    effect: Effect | None  # None for the undo of a transaction, which is one itself
+    idempotent: bool = False
+    takes_mark: bool = False
+    retry: RetrySpec = field(default_factory=RetrySpec)
+    timeout: int = 5 * MINUTE
+    probe: ProbeSpec | None = None
+    approver: str = ""  # empty: the step's
+    evidence: str = ""
+    drafts: bool = False  # a draft is made first, and shown to the approver
+    raised: bool = False  # its author said less than HIGH, but it notifies or changes
+
+    @property
+    def needs_approval(self) -> bool:
+        return self.risk in (Risk.HIGH, Risk.CRITICAL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriggerSpec:
+    """What starts a run of this workflow by itself: an event, or the end of another workflow's run (R-C5)."""
+
+    kind: Literal["EVENT", "RUN"]
+    name: str  # of the event, or the type of the other workflow
+    statuses: tuple[str, ...] = ()  # of the other run, when it has ended
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,12 +156,44 @@ class StepSpec:
     irreversible: bool = False
     business_key: bool = False  # the key comes from effect_key=, not from run and step
     output_schema: str = ""
+    wait: WaitSpec | None = None
+    undo: UndoSpec | None = None
+    stays: str = ""  # why it may stay when the run is undone
+    requires_approval: bool = False  # the approver is asked before every attempt, the first included
+    holds: bool = False  # names the business record that it changes: held for every run while its outcome is unknown (R-J2)
     code: str = ""  # what a worker must have to run it: hash of workflow, name, effect and schemas
 
     @property
     def can_be_lost(self) -> bool:
         """Whether a lost answer of this step can hide an effect."""
         return self.sort is Sort.STEP and self.effect is not Effect.READ
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for something, and occupies no worker meanwhile."""
+        return self.wait is not None
+
+    @cached_property
+    def undoing(self) -> StepSpec:
+        """Its compensation as a step of its own, so that the same rules apply to it (R-D3)."""
+        undo = self.undo or UndoSpec(risk=Risk.CRITICAL, effect=self.effect)
+        return StepSpec(
+            name=self.name,
+            sort=Sort.TRANSACTION if undo.effect is None else Sort.STEP,
+            effect=undo.effect,
+            retry=undo.retry,
+            timeout=undo.timeout,
+            queue=self.queue,
+            takes_mark=undo.takes_mark,
+            idempotent=undo.idempotent,
+            probe=undo.probe,
+            evidence=undo.evidence,
+            approver=undo.approver or self.approver,
+            on_failure=Then.MANUAL,
+            requires_approval=undo.needs_approval,
+            holds=self.holds and undo.effect is Effect.CHANGE,
+            code=self.code,
+        )
 
     @property
     def probe_settle(self) -> int:
@@ -124,10 +222,17 @@ class WorkflowSpec:
     keyed: bool = False
     locked: bool = False  # one run at a time per resource
     input_schema: str = ""
+    triggers: tuple[TriggerSpec, ...] = ()
+    runbook: tuple[tuple[str, str], ...] = ()  # (error code, what to do); the code "" is for every other error
 
     @cached_property
     def by_name(self) -> dict[str, StepSpec]:
         return {step.name: step for step in self.steps}
+
+    def unit(self, key: Key) -> StepSpec:
+        """What a record stands for: the step, or its compensation, which is one of its own."""
+        step = self.by_name[key.step]
+        return step.undoing if key.kind in UNDOING else step
 
     @cached_property
     def places(self) -> tuple[tuple[StepSpec, Key], ...]:
@@ -159,6 +264,8 @@ class WorkflowSpec:
         data = _known(WorkflowSpec, json.loads(text))
         data["steps"] = tuple(_step(step) for step in data["steps"])
         data["on_failure"], data["past_deadline"] = Then(data["on_failure"]), Then(data["past_deadline"])
+        data["triggers"] = tuple(_trigger(trigger) for trigger in data.get("triggers", ()))
+        data["runbook"] = tuple((code, text) for code, text in data.get("runbook", ()))
         return WorkflowSpec(**data)
 
 
@@ -168,15 +275,47 @@ def _known(kind: type[Any], data: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name in names}
 
 
+def _trigger(data: dict[str, Any]) -> TriggerSpec:
+    told = _known(TriggerSpec, data)
+    told["statuses"] = tuple(data["statuses"])
+    return TriggerSpec(**told)
+
+
 def _step(data: dict[str, Any]) -> StepSpec:
     data = _known(StepSpec, data)
-    probe: dict[str, Any] | None = data["probe"]
-    if probe is not None:
-        probe["retry"] = RetrySpec(**_known(RetrySpec, probe["retry"]))
-        data["probe"] = ProbeSpec(**_known(ProbeSpec, probe))
+    data["probe"] = _probe(data["probe"])
     data["sort"] = Sort(data["sort"])
     data["effect"] = None if data["effect"] is None else Effect(data["effect"])
     data["after"] = tuple(data["after"])
     data["retry"] = RetrySpec(**_known(RetrySpec, data["retry"]))
     data["on_failure"] = Then(data["on_failure"])
+    data["wait"] = _wait(data.get("wait"))
+    data["undo"] = _undo(data.get("undo"))
     return StepSpec(**data)
+
+
+def _probe(data: dict[str, Any] | None) -> ProbeSpec | None:
+    if data is None:
+        return None
+    told = _known(ProbeSpec, data)
+    told["retry"] = RetrySpec(**_known(RetrySpec, data["retry"]))
+    return ProbeSpec(**told)
+
+
+def _wait(data: dict[str, Any] | None) -> WaitSpec | None:
+    if data is None:
+        return None
+    told = _known(WaitSpec, data)
+    told["on_timeout"], told["on_reject"] = Then(data["on_timeout"]), Then(data["on_reject"])
+    return WaitSpec(**told)
+
+
+def _undo(data: dict[str, Any] | None) -> UndoSpec | None:
+    if data is None:
+        return None
+    told = _known(UndoSpec, data)
+    told["risk"] = Risk(data["risk"])
+    told["effect"] = None if data["effect"] is None else Effect(data["effect"])
+    told["retry"] = RetrySpec(**_known(RetrySpec, data["retry"]))
+    told["probe"] = _probe(data["probe"])
+    return UndoSpec(**told)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from halfway.domain.backoff import delay
-from halfway.domain.facts import Command, EndAttempt, Move, Note, SettleAttempt
+from halfway.domain.facts import CloseWait, Command, EndAttempt, Move, Note, SettleAttempt, Tell, Told
 from halfway.domain.lifecycle import FINAL, RecordStatus, Trigger, advance
-from halfway.domain.run import Attempt, Happened, Intent, Key, Kind, Record, Report, Snapshot
+from halfway.domain.run import ALL_BACK, PROBED_BY, Attempt, Happened, Intent, Key, Kind, Record, Report, Snapshot
 from halfway.domain.spec import RetrySpec, StepSpec, Then, WorkflowSpec
 
 DEATHS = 3  # attempts ended by the death of their worker, before a record counts as poison (B09)
@@ -17,6 +17,7 @@ CLOSED_BY: dict[Intent | None, str] = {
     Intent.TIMEOUT: "RUN_TIMEOUT",
     None: "RUN_FAILED",
 }
+GATE = "APPROVAL"  # the code of a record that waits until a person has approved its next attempt
 
 
 def still(record: Record, effect: Happened) -> Happened:
@@ -42,7 +43,8 @@ class Turn:
     # ── reading ──
 
     def step(self, key: Key) -> StepSpec:
-        return self.spec.by_name[key.step]
+        """What the record stands for: the step, or its compensation, which is one of its own."""
+        return self.spec.unit(key)
 
     def of_kind(self, *kinds: Kind) -> list[Record]:
         return [record for record in self.records.values() if record.key.kind in kinds]
@@ -53,20 +55,19 @@ class Turn:
 
     @property
     def stopping(self) -> bool:
-        """Nothing new of kind step starts any more: the run was stopped, or a step has failed for good."""
-        if self.run.intent is not None:
+        """Nothing new of kind step starts any more: the run was stopped, is undone, or a step has failed for good."""
+        if self.run.intent is not None or self.run.undo is not None:
             return True
         if self._failing is None:
             self._failing = any(self.fails_run(record) for record in self.records.values() if record.status is RecordStatus.FAILED)
         return self._failing
 
+    def gives_up(self, record: Record) -> bool:
+        """Whether it is not repeated any more because its run stops; an undo goes on in a run that stops."""
+        return record.key.kind is Kind.STEP and self.stopping
+
     def fails_run(self, record: Record) -> bool:
-        return (
-            record.status is RecordStatus.FAILED
-            and record.key.kind is Kind.STEP
-            and not record.asks
-            and self.step(record.key).on_failure is Then.FAIL
-        )
+        return record.status is RecordStatus.FAILED and record.key.kind is Kind.STEP and not record.asks
 
     def approver(self, key: Key) -> str:
         return self.step(key).approver or self.spec.owner
@@ -90,6 +91,12 @@ class Turn:
         self.records[record.key] = record
         self.commands.append(Move(record, trigger, keep))
         return record
+
+    def hold_back(self, name: str) -> None:
+        """A step is made again: what stands after it, and was ready, waits for it; what settles a doubt does not."""
+        for record in self.of_kind(Kind.STEP):
+            if record.status is RecordStatus.PENDING and not record.unsettled and name in self.spec.ancestors[record.key.step]:
+                self.move(record._replace(ready_at=None), Trigger.BECAME_READY)
 
     def put(self, record: Record) -> None:
         """Its open attempts have changed, its state has not."""
@@ -118,7 +125,7 @@ class Turn:
         step = self.step(record.key)
         retry = self.retry_of(record.key)
         spent = report.final or record.failures >= retry.attempts or record.lost >= DEATHS
-        stopped = record.key.kind is Kind.STEP and self.stopping
+        stopped = self.gives_up(record)
         record = record._replace(code=report.code or record.code, effect=still(record, report.effect), ended_at=self.now, asks="")
         if record.unsettled and (stopped or spent or self.key_forgotten(step, record)):
             self.doubt(record)
@@ -128,7 +135,7 @@ class Turn:
             self.fail(record, Trigger.NOT_HAPPENED if absent else Trigger.FAILED)
         else:
             wait = delay(retry, record.failures + record.lost, f"{self.run.id}:{record.key.step}:{record.key.item}", report.retry_after)
-            at = self.now + wait if record.failures + record.lost else self.now
+            at = self.now + wait if record.failures + record.lost or report.retry_after else self.now
             self.move(record._replace(ready_at=at), Trigger.ABSENT if absent else Trigger.RETRIED)
             self.note("step.retry_scheduled", record.key, record.attempts, code=record.code, at=at)
 
@@ -141,22 +148,55 @@ class Turn:
             self.move(record._replace(ready_at=None, code=code), Trigger.STOPPED)
             self.note("step.skipped", record.key, record.attempts or None, code=code)
 
-    def fail(self, record: Record, trigger: Trigger) -> None:
-        manual = record.key.kind is Kind.CHECK or self.step(record.key).on_failure is Then.MANUAL
-        asks = self.approver(record.key) if manual and self.run.intent is None else ""  # nobody decides about a run that stops
-        self.move(record._replace(ready_at=None, asks=asks), trigger)
+    def fail(self, record: Record, trigger: Trigger, then: Then | None = None) -> None:
+        """No automatic retry is left; `then`: what follows, if it is not what the step says about its failures."""
+        then = then or self.step(record.key).on_failure
+        kind = record.key.kind
+        # Nobody decides about a step of a run that stops; but what could not be undone always needs somebody.
+        stops = kind in (Kind.STEP, Kind.CHECK) and (self.run.intent is not None or self.run.undo is not None)
+        asks = self.approver(record.key) if (kind is Kind.CHECK or then is Then.MANUAL) and not stops else ""
+        record = self.move(record._replace(ready_at=None, asks=asks, approved_until=None), trigger)
         self.note("step.failed", record.key, record.attempts, code=record.code)
+        if kind is Kind.COMPENSATION:
+            self.commands.append(Tell(Told.INCIDENT, record.key, asks, record.code))
+        if asks:
+            self.tell(Told.PERSON_NEEDED, record)
+        if kind is Kind.STEP and then is Then.COMPENSATE and not stops:
+            self.undo(ALL_BACK)
+
+    def undo(self, back_from: str) -> None:
+        """From now on what is done is undone, in reverse order (R-D3); what is in doubt is settled first."""
+        if self.run.undo is None:
+            self.run = self.run._replace(undo=back_from)
+            self.note("workflow.compensating", back_from=back_from)
+            self.nobody_decides()
+
+    def nobody_decides(self) -> None:
+        """What had failed, and waits for a decision whether it goes on, does not go on any more."""
+        for record in self.of_kind(Kind.STEP, Kind.CHECK):
+            if record.status is RecordStatus.FAILED and record.asks:
+                self.move(record._replace(asks=""), Trigger.RELEASED)
+
+    def tell(self, what: Told, record: Record) -> None:
+        """The role that may decide hears of it (R-J4)."""
+        self.commands.append(Tell(what, record.key, record.asks, record.code))
+
+    def close_wait(self, record: Record, how: str, source: str | None = None) -> None:
+        self.commands.append(CloseWait(record.key, how, source))
 
     def doubt(self, record: Record) -> Record:
         """The answer is lost, and a repeat is not the way to find out."""
-        record = record._replace(effect=still(record, Happened.UNKNOWN), ready_at=self.now, looks=0, asks="", ended_at=self.now)
+        record = record._replace(
+            effect=still(record, Happened.UNKNOWN), ready_at=self.now, looks=0, asks="", ended_at=self.now,
+            approved_until=None, approved_by=(),
+        )  # fmt: skip
         record = self.move(record, Trigger.LOST)
         self.note("step.unknown", record.key, record.attempts, code=record.code)
         return record
 
     def retry_of(self, key: Key) -> RetrySpec:
         step = self.step(key)
-        return step.probe.retry if key.kind is Kind.PROBE and step.probe else step.retry
+        return step.probe.retry if key.kind in PROBED_BY and step.probe else step.retry
 
     def key_forgotten(self, step: StepSpec, record: Record) -> bool:
         """Whether the receiver may no longer remember the key by the time another attempt would end."""

@@ -1,0 +1,74 @@
+"""A run as it is looked at to tell about it: its records in order, and what an order would do to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from halfway.domain.facts import Order
+from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
+from halfway.domain.plan import Plan, plan
+from halfway.domain.run import Key, Kind, Record, Snapshot
+from halfway.domain.spec import StepSpec, WorkflowSpec
+from halfway.domain.turn import Turn
+from halfway.errors import HalfwayError
+
+
+@dataclass(frozen=True)
+class View:
+    """A run at one moment. `workers`: how many are alive, None if that is not known."""
+
+    spec: WorkflowSpec
+    snapshot: Snapshot
+    now: int
+    workers: int | None
+
+    @cached_property
+    def records(self) -> tuple[Record, ...]:
+        """All of them, in the order of their steps."""
+        order = self.spec.order
+        return tuple(sorted(self.snapshot.records.values(), key=lambda record: (order.get(record.key.step, 0), record.key)))
+
+    def of_kind(self, *kinds: Kind) -> tuple[Record, ...]:
+        return tuple(record for record in self.records if record.key.kind in kinds)
+
+    def record(self, step: str, kind: Kind = Kind.STEP) -> Record | None:
+        return self.snapshot.records.get(Key(step, kind=kind))
+
+    @cached_property
+    def turn(self) -> Turn:
+        """For questions that the domain answers about a decision in the making; nothing is decided on it."""
+        return Turn(self.spec, self.snapshot, self.now)
+
+    @property
+    def status(self) -> RunStatus:
+        return self.snapshot.run.status
+
+    @property
+    def over(self) -> bool:
+        return self.status in FINAL
+
+    @property
+    def waits_for_person(self) -> bool:
+        return self.status is RunStatus.MANUAL_REQUIRED
+
+    def unit(self, record: Record) -> StepSpec:
+        """What the record stands for: the step, or its compensation, which is one of its own."""
+        return self.spec.unit(record.key)
+
+    def role(self, record: Record) -> str:
+        """Who decides about it."""
+        return record.asks or self.turn.approver(record.key)
+
+    def plan(self, order: Order) -> Plan | None:
+        """What the run would do with this order now; None if it would refuse it."""
+        try:
+            return plan(self.spec, self.snapshot, order, self.now)
+        except HalfwayError:
+            return None
+
+
+def is_current(record: Record) -> bool:
+    """Whether it runs, waits, is in doubt or asks somebody."""
+    ready = record.status is RecordStatus.PENDING and record.ready_at is not None
+    return ready or bool(record.asks) or record.status in (RecordStatus.RUNNING, RecordStatus.UNKNOWN, RecordStatus.WAITING)
