@@ -39,6 +39,33 @@ CREATE TABLE halfway_audit (
     evidence text,
     before_state text not null,
     after_state text not null
+, id bigint not null default 0, refused text);
+CREATE TABLE halfway_batch (
+    id text not null primary key,
+    at bigint not null,
+    actor text not null,
+    action text not null,
+    reason text not null,
+    filter text not null,
+    arguments text not null,
+    rate bigint,
+    stop_after bigint,
+    state text not null check (
+        state = 'READY' or state = 'RUNNING' or state = 'PAUSED' or state = 'STOPPED' or state = 'DONE'
+    ),
+    ended_at bigint
+);
+CREATE TABLE halfway_batch_item (
+    batch_id text not null,
+    n bigint not null,
+    run_id text not null,
+    step text,
+    state text not null check (
+        state = 'WAITING' or state = 'DONE' or state = 'REFUSED' or state = 'FAILED' or state = 'SKIPPED'
+    ),
+    detail text,
+    at bigint,
+    primary key (batch_id, n)
 );
 CREATE TABLE halfway_beat (
     epoch text not null primary key,
@@ -52,6 +79,18 @@ CREATE TABLE halfway_definition (
     spec text not null,
     registered_at bigint not null
 );
+CREATE TABLE halfway_event (
+    id text not null primary key,
+    source text not null,
+    provider_id text not null,
+    name text not null,
+    key text not null,
+    payload text not null,
+    received_at bigint not null,
+    processed_at bigint,
+    run_id text,
+    unique (source, provider_id)
+);
 CREATE TABLE halfway_evidence (
     run_id text not null,
     step text not null,
@@ -61,6 +100,13 @@ CREATE TABLE halfway_evidence (
     n bigint not null,
     at bigint not null,
     data text not null
+);
+CREATE TABLE halfway_input (
+    run_id text not null,
+    revision bigint not null,
+    input text not null,
+    replaced_at bigint not null,
+    primary key (run_id, revision)
 );
 CREATE TABLE halfway_journal (
     run_id text not null,
@@ -98,12 +144,28 @@ CREATE TABLE halfway_migration (
     checksum text not null,
     applied_at bigint not null
 );
+CREATE TABLE halfway_outbox (
+    id text not null primary key,
+    at bigint not null,
+    what text not null,
+    run_id text not null,
+    step text,
+    role text not null,
+    code text not null,
+    event_id text,
+    tries bigint not null,
+    next_at bigint,
+    delivered_at bigint,
+    error text
+);
 CREATE TABLE halfway_record (
     run_id text not null,
     step text not null,
     round bigint not null,
     item text not null,
-    kind text not null check (kind = 'STEP' or kind = 'PROBE' or kind = 'CHECK' or kind = 'COMPENSATION'),
+    kind text not null check (
+        kind = 'STEP' or kind = 'PROBE' or kind = 'CHECK' or kind = 'COMPENSATION' or kind = 'COMPENSATION_PROBE' or kind = 'DRAFT'
+    ),
     status text not null check (
         status = 'PENDING' or status = 'RUNNING' or status = 'SUCCESS' or status = 'FAILED'
         or status = 'UNKNOWN' or status = 'WAITING' or status = 'SKIPPED'
@@ -123,6 +185,8 @@ CREATE TABLE halfway_record (
     ended_at bigint,
     output text,
     error text,
+    approved_until bigint,
+    approved_by text not null default '',
     primary key (run_id, step, round, item, kind)
 );
 CREATE TABLE halfway_run (
@@ -152,6 +216,47 @@ CREATE TABLE halfway_run (
     ended_at bigint,
     deadline_at bigint,
     timeout_at bigint
+, undo text, timeout_left bigint, restored_at bigint);
+CREATE TABLE halfway_task (
+    id text not null primary key,
+    type text not null,
+    kind text not null check (kind = 'EVENT' or kind = 'RUN'),
+    name text not null,
+    key text not null,
+    event_id text,
+    run_id text,
+    next_at bigint not null,
+    tries bigint not null,
+    error text
+);
+CREATE TABLE halfway_trigger (
+    type text not null,
+    kind text not null check (kind = 'EVENT' or kind = 'RUN'),
+    name text not null,
+    statuses text not null,
+    primary key (type, kind, name)
+);
+CREATE TABLE halfway_wait (
+    run_id text not null,
+    step text not null,
+    round bigint not null,
+    item text not null,
+    kind text not null,
+    n bigint not null,
+    sort text not null check (sort = 'EVENT' or sort = 'RUN' or sort = 'TIME' or sort = 'APPROVAL'),
+    name text not null,
+    wait_key text not null,
+    opened_at bigint not null,
+    since bigint not null,
+    shown text,
+    closed_at bigint,
+    how text,
+    source text,
+    primary key (run_id, step, round, item, kind, n)
+);
+CREATE TABLE halfway_wake (
+    run_id text not null,
+    at bigint not null
 );
 CREATE TABLE halfway_worker (
     epoch text not null primary key,
@@ -167,20 +272,37 @@ CREATE INDEX halfway_artifact_by_content on halfway_artifact (sha256);
 CREATE INDEX halfway_artifact_by_run on halfway_artifact (run_id);
 CREATE INDEX halfway_attempt_lost on halfway_attempt (epoch) where ended = 'LOST' and settled is null and gone_at is null;
 CREATE INDEX halfway_attempt_running on halfway_attempt (epoch) where ended_at is null;
+CREATE INDEX halfway_audit_by_id on halfway_audit (id);
 CREATE INDEX halfway_audit_by_run on halfway_audit (run_id, at);
+CREATE INDEX halfway_batch_item_waiting on halfway_batch_item (batch_id, n) where state = 'WAITING';
+CREATE INDEX halfway_batch_running on halfway_batch (id) where state = 'RUNNING';
 CREATE INDEX halfway_definition_by_type on halfway_definition (type, version);
+CREATE INDEX halfway_event_by_name on halfway_event (name, key, id);
+CREATE INDEX halfway_event_unused on halfway_event (name, key, received_at, id) where processed_at is null;
 CREATE INDEX halfway_evidence_by_run on halfway_evidence (run_id);
 CREATE INDEX halfway_key_by_key on halfway_key (key);
 CREATE INDEX halfway_key_by_run on halfway_key (run_id);
 CREATE INDEX halfway_lease_by_holder on halfway_lease (holder);
+CREATE INDEX halfway_outbox_by_run on halfway_outbox (run_id);
+CREATE INDEX halfway_outbox_next on halfway_outbox (next_at) where delivered_at is null and next_at is not null;
+CREATE INDEX halfway_outbox_undelivered on halfway_outbox (id) where delivered_at is null;
 CREATE INDEX halfway_record_asks on halfway_record (asks, run_id) where asks <> '';
 CREATE INDEX halfway_record_doubt on halfway_record (ready_at) where status = 'UNKNOWN' and ready_at is not null;
 CREATE INDEX halfway_record_ready on halfway_record (route, priority desc, ready_at) where status = 'PENDING' and ready_at is not null;
+CREATE INDEX halfway_record_waiting on halfway_record (ready_at) where status = 'WAITING' and ready_at is not null;
 CREATE INDEX halfway_run_blocked on halfway_run (resource, id) where blocked = 1 and ended_at is null;
 CREATE INDEX halfway_run_by_correlation on halfway_run (correlation_id) where correlation_id <> '';
 CREATE INDEX halfway_run_by_creation on halfway_run (created_at, id);
 CREATE INDEX halfway_run_by_key on halfway_run (run_key) where run_key is not null;
 CREATE INDEX halfway_run_deadline on halfway_run (deadline_at) where ended_at is null and intent is null and deadline_at is not null;
-CREATE INDEX halfway_run_open on halfway_run (id) where ended_at is null;
+CREATE INDEX halfway_run_failed on halfway_run (id) where status = 'FAILED';
+CREATE INDEX halfway_run_open on halfway_run (status, id) where ended_at is null;
 CREATE INDEX halfway_run_timeout on halfway_run (timeout_at) where ended_at is null and intent is null and timeout_at is not null;
+CREATE INDEX halfway_task_next on halfway_task (type, next_at);
+CREATE INDEX halfway_trigger_by_name on halfway_trigger (kind, name);
+CREATE INDEX halfway_wait_closed on halfway_wait (name, wait_key, sort, closed_at) where closed_at is not null;
+CREATE INDEX halfway_wait_open on halfway_wait (name, wait_key, sort, opened_at) where closed_at is null;
+CREATE INDEX halfway_wait_opened on halfway_wait (opened_at) where closed_at is null;
+CREATE INDEX halfway_wake_by_run on halfway_wake (run_id);
+CREATE INDEX halfway_wake_by_time on halfway_wake (at);
 CREATE INDEX halfway_worker_alive on halfway_worker (epoch) where state = 'ALIVE';

@@ -13,7 +13,7 @@ from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.run import Answer, Ended, Happened, Key, Kind, Report
 from halfway.domain.spec import MINUTE, Effect, ProbeSpec
 from halfway.errors import Conflict
-from halfway.ports import EpochOver, Evidence, GuardFailed, Mark, Saved
+from halfway.ports import EpochOver, Evidence, Granted, GuardFailed, Mark, Saved
 from halfway.store import Store, open_store
 from tests.store.world import (
     MARKED,
@@ -131,13 +131,13 @@ def test_a_lost_answer_stays_open_until_it_is_settled(store: Store) -> None:
     assert read(store, run_id) == snapshot
     assert snapshot.records[FIRST].unsettled[0].gone_at is None
     with store.runs.change() as turn:
-        assert [left.run_id for left in turn.lost(epoch)] == [run_id]
-        assert turn.running(epoch) == []
+        assert [left.run_id for left in turn.left(epoch, lost=True)] == [run_id]
+        assert turn.left(epoch) == []
     snapshot = apply(store, run_id, MARKED, Gone(FIRST, 1, 5))
     assert read(store, run_id) == snapshot
     assert snapshot.records[FIRST].unsettled[0].gone_at == 5
     with store.runs.change() as turn:
-        assert turn.lost(epoch) == []
+        assert turn.left(epoch, lost=True) == []
     answer = Late(FIRST, 1, Report(Ended.SUCCESS))
     snapshot = apply(store, run_id, MARKED, answer, payloads={FIRST: Payload('"late"')})
     assert (snapshot.records[FIRST].status, snapshot.records[FIRST].open) == (RecordStatus.SUCCESS, ())
@@ -147,7 +147,7 @@ def test_a_lost_answer_stays_open_until_it_is_settled(store: Store) -> None:
 
 def mark_it(store: Store, run_id: str) -> None:
     with store.runs.change() as turn:
-        assert turn.mark([Mark(run_id, FIRST, 1, True)])
+        assert turn.mark([Mark(run_id, FIRST, 1, True)]).marks
 
 
 def test_a_lost_read_leaves_nothing_open(store: Store) -> None:
@@ -287,15 +287,15 @@ def test_a_mark_is_set_once_and_only_while_its_attempt_runs(store: Store) -> Non
     claim(store, one, epoch, MARKED)
     marks = [Mark(one, FIRST, 1, True), Mark(two, FIRST, 1, True), Mark(one, FIRST, 2, True)]
     with store.runs.change(epoch=epoch) as turn:
-        assert turn.mark(marks) == {marks[0]}
-        assert turn.mark(marks) == frozenset()
-        assert turn.mark([]) == frozenset()
+        assert turn.mark(marks) == Granted(frozenset({marks[0]}))
+        assert turn.mark(marks) == Granted(frozenset())
+        assert turn.mark([]) == Granted(frozenset())
     attempt = read(store, one).records[FIRST].running
     assert attempt is not None
     assert attempt.marked
     apply(store, one, MARKED, Finished(FIRST, 1, Report(Ended.NOTHING)))
     with store.runs.change() as turn:
-        assert turn.mark(marks) == frozenset()
+        assert turn.mark(marks) == Granted(frozenset())
 
 
 def test_cancel_and_deadline_bind_a_mark_only_if_it_is_bound(store: Store) -> None:
@@ -309,7 +309,7 @@ def test_cancel_and_deadline_bind_a_mark_only_if_it_is_bound(store: Store) -> No
     store.advance_clock(MINUTE)
     unbound = Mark(free, FIRST, 1, False)
     with store.runs.change() as turn:
-        assert turn.mark([Mark(cancelled, FIRST, 1, True), Mark(late, FIRST, 1, True), unbound]) == {unbound}
+        assert turn.mark([Mark(cancelled, FIRST, 1, True), Mark(late, FIRST, 1, True), unbound]).marks == {unbound}
 
 
 def test_evidence_and_artifacts_are_kept_while_the_attempt_runs(store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 
 import psycopg
@@ -10,10 +11,13 @@ import pytest
 
 from halfway.domain.decide import decide
 from halfway.domain.draft import Change
-from halfway.domain.facts import Claimed, StartAttempt
+from halfway.domain.facts import Claimed, Move, SetRun, StartAttempt
+from halfway.domain.lifecycle import RecordStatus, RunStatus, Trigger
+from halfway.domain.run import Key, Snapshot
+from halfway.domain.spec import MINUTE, Sort
 from halfway.ports import GuardFailed
 from halfway.store import Store, open_store
-from tests.store.world import ROUTE, TWO, begin, ids, new_run
+from tests.store.world import ROUTE, TWO, begin, changed, due, event, ids, new_run, receive, waits
 
 RECORDS, WORKERS, BATCH = 2_000, 8, 10
 
@@ -83,20 +87,52 @@ def test_a_claim_takes_no_more_than_asked_whatever_the_plan(postgres_url: str) -
     store.close()
 
 
-@pytest.mark.parametrize("statement", ["ready", "load_records", "load_open_attempts", "lock_runs", "running", "lost"])
-def test_hot_reads_go_by_an_index(store: Store, url: str, statement: str) -> None:
-    """B47: finished rows are not looked at."""
+HOT = [
+    "ready", "load_records", "load_open_attempts", "lock_runs", "left_running", "left_lost", "due", "overlooked",
+    "own_waits", "waits_in_line", "events_in_line", "waiting_for", "take_events", "outcomes", "ended_under_key",
+    "wake_for_event", "wake_for_wait", "wake_next", "use_event", "close_wait", "close_event_wait", "close_other_wait",
+    "forget_wakes", "task_for_event", "due_messages", "due_tasks", "release_hold", "holders", "next_batch_items",
+]  # fmt: skip
+VALUES: dict[str, object] = {"now": 1, "limit": 10, "since": 1, "round": 1, "opened_since": 1}
+
+
+@pytest.mark.parametrize("statement", HOT)
+def test_hot_statements_go_by_an_index(store: Store, url: str, statement: str) -> None:
+    """B47: finished rows are not looked at, nor all that wait."""
     from halfway.store.statements import statements
 
     postgres = url.startswith("postgres")
     found = statements(postgres=postgres)[statement]
-    values: dict[str, object] = {"ids": ["a"] if postgres else '["a"]', "route": "r", "now": 1, "limit": 10, "epoch": "e"}
+    listed = ["a"] if postgres else '["a"]'
     with store._database.transaction("explain") as session:
-        given = [values[name] for name in found.params]
+        given = [listed if name in found.lists else VALUES.get(name, "x") for name in found.params]
         raw = session.raw
         if postgres:
-            plan = "\n".join(row[0] for row in psycopg.RawCursor(raw).execute(f"explain {found.text}".encode(), given))
+            texts = [str(value) if isinstance(value, int) else value for value in given]
+            plan = "\n".join(row[0] for row in psycopg.RawCursor(raw).execute(f"explain {found.text}".encode(), texts))
             assert "Seq Scan" not in plan
         else:
             steps = [row[3] for row in raw.execute(f"explain query plan {found.text}", given)]
             assert [step for step in steps if step.startswith("SCAN halfway")] == []
+
+
+def test_ten_thousand_waits_and_events_cost_an_idle_worker_nothing(store: Store) -> None:
+    run_ids = ids(store.runs.create([new_run() for _ in range(10_000)]))
+    with store.runs.change() as turn:
+        loaded = turn.load(run_ids)
+        turn.write([quiet(loaded[run_id].snapshot, turn.now, number) for number, run_id in enumerate(run_ids)])
+    receive(store, *(event("nobody", f"k-{number}") for number in range(10_000)))
+    began = time.perf_counter()
+    for _ in range(10):
+        assert due(store) == due(store, repair=1) == []
+    assert time.perf_counter() - began < 1.0  # 20 transactions
+    receive(store, event(key="k-77"))
+    assert due(store) == [run_ids[77]]
+
+
+def quiet(snapshot: Snapshot, now: int, number: int) -> Change:
+    """A run that waits, for an event or another run."""
+    record = snapshot.records[Key("first")]._replace(status=RecordStatus.WAITING, ready_at=now + MINUTE)
+    run = snapshot.run._replace(status=RunStatus.WAITING, revision=snapshot.run.revision + 1)
+    wait = waits(key=f"k-{number}") if number % 2 else waits("none", f"k-{number}", sort=Sort.RUN)
+    return changed(snapshot, Move(record, Trigger.BECAME_READY), wait, SetRun(run))

@@ -75,7 +75,7 @@ def test_a_dead_epoch_is_shown_as_long_as_attempts_of_it_are_open(store: Store, 
         run_id = start(store, MARKED).run_id
         claim(store, run_id, epoch, MARKED)
         with store.runs.change(epoch=epoch) as turn:
-            assert turn.mark([Mark(run_id, Key("first"), 1, True)])
+            assert turn.mark([Mark(run_id, Key("first"), 1, True)]).marks
         process.kill()
         process.wait()
     assert store.lives.declare_dead(store.lives.epochs()[0])
@@ -85,7 +85,7 @@ def test_a_dead_epoch_is_shown_as_long_as_attempts_of_it_are_open(store: Store, 
     apply(store, run_id, MARKED, Finished(Key("first"), 1, Report(Ended.LOST, gone=False)))
     assert [one.id for one in store.lives.epochs()] == [epoch]
     with store.runs.change() as turn:
-        (left,) = turn.lost(epoch)
+        (left,) = turn.left(epoch, lost=True)
     assert (left.run_id, left.attempt.marked, left.attempt.lost, left.attempt.gone_at) == (run_id, True, True, None)
 
 

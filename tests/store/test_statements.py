@@ -12,8 +12,15 @@ from halfway.store.statements import SLOT, render, sources, statements
 SOURCE = Path(__file__).parents[2] / "src/halfway/store"
 
 # On the hot path PostgreSQL takes whole columns: a statement for each row of a batch costs several times more.
-OVERRIDES = {"end_attempt", "start_attempt", "put_record", "note", "set_run", "end_run"}
-SLOTS = {"for no key update", "for no key update of run", "for no key update skip locked", "for share"}
+OVERRIDES = {"end_attempt", "start_attempt", "put_record", "note", "set_run", "end_run", "wake_for_run", "task_for_run"}
+SLOTS = {
+    "for no key update",
+    "for no key update of run",
+    "for no key update skip locked",
+    "for share",
+    "for update skip locked",
+    "for update of message skip locked",
+}
 BANNED = {
     "a bare parameter compared with null": r"[^)]:\w+ is null",
     "json operators on text": r"->",
@@ -76,16 +83,41 @@ def test_values_are_written_in_the_order_of_the_parameters() -> None:
         "set_attempt_gone": "gone_at run_id step round item kind n",
         "start_attempt": "run_id step round item kind n epoch now mark_at",
         "put_record": "run_id step round item kind status route priority ready_at attempts failures lost effect code asks looks "
-        "first_at started_at ended_at output error",
+        "first_at started_at ended_at approved_until approved_by output error",
         "note": "run_id seq now name step round item kind n data",
-        "set_run": "status intent revision seq blocked started_at now ended_at timeout_at id before_revision",
-        "end_run": "status intent revision seq blocked started_at now ended_at timeout_at id before_revision",
-        "audit": "action_id now actor action run_id step reason evidence before_state after_state",
+        "set_run": "status intent revision seq blocked started_at now ended_at timeout_at timeout_left undo restored_at id before_revision",
+        "end_run": "status intent revision seq blocked started_at now ended_at timeout_at timeout_left undo restored_at id before_revision",
+        "audit": "id action_id now actor action run_id step reason evidence refused before_state after_state",
         "mark": "now run_id step round item kind n bound",
         "keep_evidence": "now data run_id step round item kind n",
         "keep_artifact": "id name sha256 size now run_id step round item kind n",
         "take_key": "type key n run_id",
         "take_new_resource": "resource run_id",
         "register": "hash type version spec now",
+        "clear_triggers": "type version",
+        "put_trigger": "type kind name statuses version",
+        "finish_task": "id",
+        "take_hold": "key holder",
+        "drop_hold": "key holder",
+        "keep_input": "now run_id",
+        "set_input": "input run_id",
+        "release_hold": "holder",
+        "close_wait": "now how run_id step round item kind",
+        "use_event": "now run_id source step round item kind",
+        "close_event_wait": "now how source run_id step round item kind",
+        "close_other_wait": "now how source run_id step round item kind",
+        "wake_next": "now run_id step round item kind",
+        "open_wait": "run_id step round item kind n sort name wait_key now since shown",
+        "wake_for_wait": "run_id now sort name wait_key since",
+        "tell": "id now what run_id step role code",
+        "put_event": "id source provider_id name key payload now",
+        "tell_event": "message now run_id step id",
+        "wake_for_event": "now name key id",
+        "task_for_event": "id key now name",
+        "wake_for_run": "now run_id",
+        "task_for_run": "id now run_id name pattern",
+        "wake": "run_id now",
+        "create_batch": "id now actor action reason filter arguments rate stop_after",
+        "create_batch_item": "batch_id n run_id step",
     }
     assert {name: " ".join(found[name].params) for name in expected} == expected

@@ -9,10 +9,10 @@ import psycopg
 
 from halfway.domain.decide import decide, evolve
 from halfway.domain.draft import Audit, Change, Payload
-from halfway.domain.facts import Claimed, Fact, Finished
+from halfway.domain.facts import Claimed, CloseWait, Command, Fact, Finished, OpenWait, SetRun
 from halfway.domain.run import Ended, Key, Report, Snapshot
 from halfway.domain.spec import Effect, Sort, StepSpec, WorkflowSpec
-from halfway.ports import NewRun, Started
+from halfway.ports import Arrival, NewEvent, NewRun, Received, Started
 from halfway.store import Store, new_id
 
 CODE = "code"
@@ -76,6 +76,67 @@ def order(store: Store, run_id: str, fact: Fact, audit: Audit) -> None:
         turn.lock([run_id], wait=True)
         snapshot = turn.load([run_id])[run_id].snapshot
         turn.write([Change(snapshot, decide(TWO, snapshot, fact, turn.now), audit=audit)])
+
+
+def put(store: Store, run_id: str, *commands: Command, payloads: dict[Key, Payload] | None = None, new_input: str | None = None) -> None:
+    """Stores these commands about a run, whoever may decide them."""
+    with store.runs.change() as turn:
+        turn.lock([run_id], wait=True)
+        before = turn.load([run_id])[run_id].snapshot
+        turn.write([changed(before, *commands, payloads=payloads, new_input=new_input)])
+
+
+def changed(before: Snapshot, *commands: Command, payloads: dict[Key, Payload] | None = None, new_input: str | None = None) -> Change:
+    """These commands, and the run as it is with its next revision."""
+    run = next((command.run for command in commands if isinstance(command, SetRun)), None)
+    own = () if run is not None else (SetRun(before.run._replace(revision=before.run.revision + 1)),)
+    return Change(before, (*commands, *own), payloads or {}, new_input=new_input)
+
+
+def waits(
+    name: str = "paid", key: str = "order-1", *, sort: Sort = Sort.EVENT, since: int = 0, n: int = 1, step: str = "first"
+) -> OpenWait:
+    return OpenWait(Key(step), n, sort, name, key, since)
+
+
+def waiting_run(store: Store, wait: OpenWait | None = None, **options: object) -> str:
+    """A run that waits, for an event unless it is said otherwise."""
+    run_id = start(store, **options).run_id
+    put(store, run_id, wait or waits())
+    return run_id
+
+
+def event(name: str = "paid", key: str = "order-1", **options: object) -> NewEvent:
+    id = new_id()
+    return NewEvent(id, "shop", id, name, key, "{}")._replace(**options)
+
+
+def receive(store: Store, *events: NewEvent) -> list[Received]:
+    with store.runs.change() as turn:
+        return list(turn.inbox.receive(events))
+
+
+def arrived(store: Store, *run_ids: str) -> list[Arrival]:
+    """What has come for runs, without taking it."""
+    with store.runs.change() as turn:
+        turn.lock(run_ids)
+        return list(turn.inbox.arrived(run_ids))
+
+
+def take(store: Store, run_id: str) -> list[str]:
+    """What has come for a run is used up, as the engine does it."""
+    with store.runs.change() as turn:
+        turn.lock([run_id], wait=True)
+        before = turn.load([run_id])[run_id].snapshot
+        found = turn.inbox.arrived([run_id])
+        if found:
+            turn.write([changed(before, *(CloseWait(one.key, "ARRIVED", one.source) for one in found))])
+        return [one.source for one in found]
+
+
+def due(store: Store, *, repair: int = 0) -> list[str]:
+    with store.runs.change() as turn:
+        return list(turn.due(100, repair=repair))
 
 
 def read(store: Store, run_id: str) -> Snapshot:

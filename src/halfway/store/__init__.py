@@ -3,10 +3,14 @@
 The order of locks, so that no two transactions ever wait for each other in a circle:
 
 1. the epoch of the worker (`change`, shared),
-2. business keys in order of (type, key), then resources in order of name (`create`),
+2. tasks in order of id, business keys in order of (type, key), then resources in order of name (`create`);
+   business records in order of name, then effect marks (`mark`); events in order of (source, provider id) (`receive`),
 3. runs in order of id; a batch leaves out those that are locked elsewhere, a single order waits,
-4. rows of a run: attempts, records, journal, the run itself, leases, audit. Only whoever holds the run writes them,
+4. events that are about to be used: those that are locked elsewhere are left out (`arrived`),
+5. rows of a run: attempts, records, journal, the run itself, leases, waits, audit. Only whoever holds the run writes them,
    except for effect marks, evidence and artifacts: they touch attempts of the writer's own epoch only.
+
+Wakes, messages and tasks are only added beside all this, so to tell somebody else waits for nobody.
 """
 
 from __future__ import annotations
@@ -15,12 +19,15 @@ from pathlib import Path
 
 from halfway.ports import NoPoints, Points
 from halfway.store.artifacts import StoreArtifacts
+from halfway.store.attention import StoreAttention
+from halfway.store.batches import StoreBatches
 from halfway.store.database import Database
 from halfway.store.dialects.urls import dialect_of
 from halfway.store.ids import new_id
 from halfway.store.life import identity
 from halfway.store.lives import StoreLives
 from halfway.store.migrate import Migration, SchemaStatus, migrate_schema, require_schema, schema_status
+from halfway.store.outbox import StoreOutbox, StoreTriggers
 from halfway.store.reading import StoreReading
 from halfway.store.runs import StoreRuns
 
@@ -37,6 +44,10 @@ class Store:
         self.lives = StoreLives(database)
         self.artifacts = StoreArtifacts(artifacts)
         self.reading = StoreReading(database)
+        self.attention = StoreAttention(database)
+        self.outbox = StoreOutbox(database)
+        self.triggers = StoreTriggers(database)
+        self.batches = StoreBatches(database)
 
     def close(self) -> None:
         """Closes all connections and lets go of what proves that this process lives."""
@@ -46,6 +57,11 @@ class Store:
     def migrate(self) -> tuple[Migration, ...]:
         """Applies the migrations that are missing."""
         return migrate_schema(self._database)
+
+    def now(self) -> int:
+        """The database's time, in microseconds."""
+        with self._database.reading() as session:
+            return session.now
 
     def advance_clock(self, microseconds: int) -> None:
         """Moves the time of this database forward; for tests."""

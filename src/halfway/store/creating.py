@@ -49,6 +49,21 @@ class Creation:
         self._existing: dict[str, str] = {}  # id of the run that was asked for -> of the one that stands
 
     def create(self, runs: Sequence[NewRun]) -> list[Started]:
+        """A run whose trigger somebody else was faster to serve is not created: its answer has an empty id."""
+        wanted = self._take_tasks(runs)
+        started = {new.id: one for new, one in zip(wanted, self._create(wanted), strict=True)}
+        return [started.get(new.id, Started("", False)) for new in runs]
+
+    def _take_tasks(self, runs: Sequence[NewRun]) -> list[NewRun]:
+        """Those that nothing has triggered, or whose trigger is still to be served; sorted, because a delete waits."""
+        tasks = sorted({new.trigger for new in runs if new.trigger is not None})
+        if not tasks:
+            return list(runs)
+        counts = self._session.each(Work("finish_task", [(task,) for task in tasks]))
+        taken = {task for task, count in zip(tasks, counts, strict=True) if count}
+        return [new for new in runs if new.trigger is None or new.trigger in taken]
+
+    def _create(self, runs: Sequence[NewRun]) -> list[Started]:
         for new in runs:
             require_storable(
                 input=new.input, key=new.key, resource=new.resource, correlation_id=new.correlation_id, actor=new.actor, again=new.again
@@ -106,7 +121,7 @@ class Creation:
     def _stand_back(self, new: NewRun, newest: Newest) -> None:
         if new.again is not None:
             raise Conflict("AGAIN_REFUSED", run=newest.run_id, key=new.key, status=newest.status)
-        if newest.input != new.input:
+        if newest.input != new.input and (new.input,) not in self._session.rows("former_inputs", run_id=newest.run_id):
             raise KeyConflict("KEY_CONFLICT", key=new.key, workflow=new.spec.type, run=newest.run_id)
         self._existing[new.id] = newest.run_id
 
@@ -136,6 +151,7 @@ class Creation:
             rows.append(_run_values(place, after.run))
             if after.run.ended_at is not None:  # its deadline had passed before it began
                 writing.leases.append((new.id,))
+                writing.telling.ended(after.run)
             ready[new.id] = tuple(
                 dict.fromkeys(
                     routes[record.key.step]
@@ -161,6 +177,7 @@ class Creation:
             blocked=blocked,
             created_at=self._session.now,
             deadline_at=new.deadline_at,
+            actor=new.actor,
         )
 
     def _audit(self, place: Place) -> Audit | None:

@@ -53,6 +53,10 @@ class Session(Protocol):
         """Which life of the server answers; another one after a restart or a fail-over."""
         ...
 
+    def history(self) -> str:
+        """Which history of the data this is; another one after a fail-over or a restore. Empty: nobody can tell."""
+        ...
+
     def rows(self, name: str, /, **params: object) -> list[Row]:
         """All rows of a named statement."""
         ...

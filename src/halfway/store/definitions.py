@@ -44,8 +44,22 @@ def routes_of(spec: WorkflowSpec) -> dict[str, str]:
 
 
 def register(session: Session, specs: Iterable[WorkflowSpec]) -> None:
-    """Keeps definitions, in order of hash, so that two workers that start together do not wait for each other in a circle."""
+    """Keeps definitions, in order of hash, so that two workers that start together do not wait for each other in a circle.
+
+    What starts runs of a workflow is what its newest version says.
+    """
     by_hash = {spec.hash: spec for spec in specs}
-    session.many(
-        [Work("register", [(hash, spec.type, spec.version, spec.to_json(), session.now) for hash, spec in sorted(by_hash.items())])]
-    )
+    rows = [(hash, spec.type, spec.version, spec.to_json(), session.now) for hash, spec in sorted(by_hash.items())]
+    works = [Work("register", rows)]
+    for spec in sorted(by_hash.values(), key=lambda spec: (spec.type, spec.version, spec.hash)):
+        works.append(Work("clear_triggers", [(spec.type, spec.version)]))
+        triggers = sorted((spec.type, trigger.kind, trigger.name, _spaced(trigger.statuses), spec.version) for trigger in spec.triggers)
+        if triggers:
+            works.append(Work("put_trigger", triggers))
+    session.many(works)
+
+
+def _spaced(statuses: Iterable[str]) -> str:
+    """Each between spaces, so that one is found in the text whole."""
+    names = " ".join(statuses)
+    return f" {names} " if names else ""

@@ -77,6 +77,18 @@ class StoreLives:
         if self._locks is not None:
             self._locks.remove(epoch)
 
+    def history_changed(self) -> bool:
+        with self._database.reading() as session:
+            found = session.history()
+            known = session.rows("meta", name="history") if found else []
+        if not found or known == [(found,)]:
+            return False
+        if known:
+            return True
+        with self._database.transaction("history", purpose=Purpose.BEAT) as session:
+            session.run("put_meta", name="history", value=found)
+        return False
+
     def close(self) -> None:
         if self._locks is not None:
             self._locks.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 from halfway.domain.draft import Audit
 from halfway.domain.lifecycle import RecordStatus, RunStatus
@@ -50,7 +51,7 @@ class StoreReading:
                 "list_runs", status=None if status is None else status.value, type=type, pattern=pattern, before=before, limit=limit
             )
             records = _records(session, [row[0] for row in rows])
-        return [Row(to_run(row[:17]), row[17], row[18], _current(records[row[0]]), tuple(records[row[0]])) for row in rows]
+        return [Row(to_run(row[:21]), row[21], row[22], _current(records[row[0]]), tuple(records[row[0]])) for row in rows]
 
     def find(self, text: str) -> str:
         if not text or not storable(text) or len(text) > LONGEST_TERM:
@@ -72,12 +73,13 @@ class StoreReading:
             rows = session.rows("read_run", run_id=run_id)
             if not rows:
                 raise NotFound("RUN_UNKNOWN", run=run_id)
-            *columns, key, input, actor, updated_at = rows[0]
+            *columns, key, input, updated_at = rows[0]
+            run = to_run(columns)
             return Detail(
-                to_run(columns),
+                run,
                 key,
                 input,
-                actor,
+                run.actor,
                 updated_at,
                 session.now,
                 _record_details(session, run_id),
@@ -100,7 +102,7 @@ class StoreReading:
             return []
         with self._database.reading() as session:
             rows = session.rows("read_audit", run_id=run_id)
-        return [AuditRow(at, run, Audit(*audit), RUN_STATUS[before], RUN_STATUS[after]) for at, run, *audit, before, after in rows]
+        return [to_audit(row) for row in rows]
 
     def workers(self) -> Sequence[WorkerRow]:
         with self._database.reading() as session:
@@ -122,6 +124,12 @@ class StoreReading:
         return ArtifactRow(rows[0][0], to_key(*rows[0][1:5]), *rows[0][5:]) if rows else None
 
 
+def to_audit(row: tuple[Any, ...]) -> AuditRow:
+    """From the 12 columns of an entry of the audit log."""
+    at, run_id, *audit, before, after, id = row
+    return AuditRow(at, run_id, Audit(*audit), RUN_STATUS[before], RUN_STATUS[after], id)
+
+
 def _literally(term: str) -> str:
     return term.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
@@ -134,8 +142,8 @@ def _records(session: Session, ids: list[str]) -> defaultdict[str, list[Record]]
 
 
 def _current(records: list[Record]) -> tuple[str, ...]:
-    """Steps that run, are in doubt, or ask somebody."""
-    busy = (RecordStatus.RUNNING, RecordStatus.UNKNOWN)
+    """Steps that run, wait, are in doubt, or ask somebody."""
+    busy = (RecordStatus.RUNNING, RecordStatus.WAITING, RecordStatus.UNKNOWN)
     return tuple(dict.fromkeys(record.key.step for record in records if record.status in busy or record.asks))
 
 

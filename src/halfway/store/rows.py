@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,10 +18,10 @@ INTENT: dict[str | None, Intent | None] = {None: None} | {intent.value: intent f
 
 
 def to_run(row: Iterable[Any]) -> RunRow:
-    """From the 18 columns of a run, in the order of `RunRow` with blocked as a number."""
-    id, type, version, hash, status, revision, seq, intent, priority, correlation_id, resource, blocked, *times = row
+    """From the 21 columns of a run, in the order of `RunRow` with blocked as a number."""
+    id, type, version, hash, status, revision, seq, intent, priority, correlation_id, resource, blocked, *rest = row
     return RunRow(
-        id, type, version, hash, RUN_STATUS[status], revision, seq, INTENT[intent], priority, correlation_id, resource, blocked == 1, *times
+        id, type, version, hash, RUN_STATUS[status], revision, seq, INTENT[intent], priority, correlation_id, resource, blocked == 1, *rest
     )
 
 
@@ -29,8 +30,11 @@ def to_key(step: str, round: int, item: str, kind: str) -> Key:
 
 
 def to_record(row: Row, open: tuple[Attempt, ...] = ()) -> Record:
-    """From run_id, the key, and the 12 columns of a record."""
-    _, step, round, item, kind, status, ready_at, attempts, failures, lost, effect, code, asks, looks, first_at, started_at, ended_at = row
+    """From run_id, the key, and the 14 columns of a record."""
+    (
+        _, step, round, item, kind, status, ready_at, attempts, failures, lost, effect, code, asks, looks, first_at, started_at, ended_at,
+        approved_until, approved_by,
+    ) = row  # fmt: skip
     return Record(
         Key(step, round, item, KIND[kind]),
         RECORD_STATUS[status],
@@ -45,6 +49,8 @@ def to_record(row: Row, open: tuple[Attempt, ...] = ()) -> Record:
         first_at,
         started_at,
         ended_at,
+        approved_until,
+        tuple(json.loads(approved_by)) if approved_by else (),
         open,
     )
 

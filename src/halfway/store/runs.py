@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+from halfway.domain.draft import Audit
 from halfway.domain.run import Key
 from halfway.domain.spec import WorkflowSpec
-from halfway.ports import EpochOver, Local, NewRun, Started
+from halfway.errors import Conflict
+from halfway.ports import EpochOver, Local, NewEvent, NewRun, Received, Started
 from halfway.store.creating import Creation
 from halfway.store.database import Ask, Database
 from halfway.store.definitions import Definitions, register
+from halfway.store.ids import new_id
+from halfway.store.inbox import receive
 from halfway.store.local import local_transaction
+from halfway.store.texts import require_storable
 from halfway.store.turn import StoreTurn
 
 
@@ -47,6 +52,42 @@ class StoreRuns:
         for new in runs:
             self._definitions.remember(new.spec)
         return started
+
+    def keep(self, events: Sequence[NewEvent], *, within: object) -> Sequence[Received]:
+        with self._database.borrowed(within) as session:
+            return receive(session, events, self._database.dialect.url)
+
+    def refuse(self, run_id: str, audit: Audit) -> None:
+        """Under an id of its own: the order may be given again, and then be carried out."""
+        require_storable(
+            run=run_id, action_id=audit.action_id, actor=audit.actor, reason=audit.reason, evidence=audit.evidence, refused=audit.refused
+        )
+        with self._database.transaction("refuse") as session:
+            for action_id, former in session.rows("audited", ids=[audit.action_id]):  # it was carried out before
+                raise Conflict("ACTION_REPEATED", action_id=action_id, run=former)
+            session.run(
+                "refuse",
+                now=session.now,
+                action_id=f"refused:{new_id()}:{audit.action_id}",
+                actor=audit.actor,
+                action=audit.action,
+                step=audit.step,
+                reason=audit.reason,
+                evidence=audit.evidence,
+                refused=audit.refused,
+                run_id=run_id,
+            )
+
+    def restored(self) -> int:
+        with self._database.transaction("restored") as session:
+            session.rows("lock_open_runs")
+            count = session.run("set_restored", now=session.now)
+            session.run("note_restored", now=session.now)
+            session.run("put_meta", name="restored_at", value=str(session.now))
+            history = session.history()
+            if history:
+                session.run("put_meta", name="history", value=history)
+            return count
 
     @contextmanager
     def change(self, *, epoch: str | None = None, name: str = "change") -> Generator[StoreTurn]:

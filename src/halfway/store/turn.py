@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from halfway.domain.draft import Change
-from halfway.domain.run import Attempt, Key, Kind, Record, Snapshot
-from halfway.ports import Evidence, Left, Loaded, Mark, Ready, Saved
+from halfway.domain.run import Attempt, Key, Kind, Record, Snapshot, draft_of
+from halfway.ports import Evidence, Granted, Inbox, Left, Loaded, Mark, Ready, Saved
 from halfway.store.database import Session, Work
 from halfway.store.definitions import Definitions
+from halfway.store.inbox import StoreInbox
 from halfway.store.rows import to_attempt, to_key, to_record, to_run
 from halfway.store.texts import storable
 from halfway.store.writing import Writing
@@ -20,6 +21,7 @@ class StoreTurn:
 
     def __init__(self, session: Session, definitions: Definitions) -> None:
         self.now = session.now
+        self.inbox: Inbox = StoreInbox(session)
         self._session = session
         self._definitions = definitions
 
@@ -42,29 +44,54 @@ class StoreTurn:
     def write(self, changes: Sequence[Change]) -> None:
         write(self._session, self._definitions, changes)
 
-    def mark(self, marks: Sequence[Mark]) -> frozenset[Mark]:
-        rows = [(self.now, mark.run_id, *_plain(mark.key), mark.n, 1 if mark.bound else 0) for mark in marks]
+    def mark(self, marks: Sequence[Mark]) -> Granted:
+        holds = Holds(self._session, marks)
+        free = [mark for mark in marks if mark not in holds.elsewhere]
+        rows = [(self.now, mark.run_id, *_plain(mark.key), mark.n, 1 if mark.bound else 0) for mark in free]
         counts = self._session.each(Work("mark", rows))
-        return frozenset(mark for mark, count in zip(marks, counts, strict=True) if count)
+        granted = frozenset(mark for mark, count in zip(free, counts, strict=True) if count)
+        holds.give_back(granted)
+        return Granted(granted, holds.elsewhere)
 
     def keep(self, rows: Sequence[Evidence | Saved]) -> frozenset[Evidence | Saved]:
         return keep(self._session, rows)
 
-    def running(self, epoch: str) -> Sequence[Left]:
-        return self._left("running", epoch)
+    def left(self, epoch: str, *, lost: bool = False) -> Sequence[Left]:
+        rows = self._session.rows("left_lost" if lost else "left_running", epoch=epoch)
+        return [Left(row[0], to_key(*row[1:5]), to_attempt(row)) for row in rows]
 
-    def lost(self, epoch: str) -> Sequence[Left]:
-        return self._left("lost", epoch)
-
-    def due(self, limit: int) -> Sequence[str]:
-        return [id for (id,) in self._session.rows("due", now=self.now, limit=limit)]
+    def due(self, limit: int, *, repair: int = 0) -> Sequence[str]:
+        found = [id for (id,) in self._session.rows("due", now=self.now, limit=limit)]
+        if repair > 0:
+            found += [id for (id,) in self._session.rows("overlooked", opened_since=self.now - repair, limit=limit)]
+        return list(dict.fromkeys(found))[:limit]
 
     def take_resource(self, run_id: str) -> bool:
         taken = self._session.run("take_resource", run_id=run_id)
         return taken > 0 or bool(self._session.rows("holds_resource", run_id=run_id))
 
-    def _left(self, name: str, epoch: str) -> list[Left]:
-        return [Left(row[0], to_key(*row[1:5]), to_attempt(row)) for row in self._session.rows(name, epoch=epoch)]
+
+class Holds:
+    """Business records that marks take first (R-J2); in order of their name, so that nobody waits in a circle."""
+
+    def __init__(self, session: Session, marks: Sequence[Mark]) -> None:
+        self._session = session
+        wanted = [(f"record:{mark.hold}", f"{mark.run_id}:{mark.key.step}", mark) for mark in marks if mark.hold is not None]
+        wanted.sort(key=lambda one: one[:2])
+        counts = session.each(Work("take_hold", [one[:2] for one in wanted])) if wanted else []
+        self._taken = [one for one, count in zip(wanted, counts, strict=True) if count]
+        holders: dict[str, str] = {}
+        if len(self._taken) < len(wanted):
+            holders = dict(session.rows("holders", keys=sorted({key for key, _, _ in wanted})))
+        lost = [one for one, count in zip(wanted, counts, strict=True) if not count]
+        self.elsewhere = frozenset(mark for key, holder, mark in lost if holders.get(key) != holder)
+
+    def give_back(self, granted: frozenset[Mark]) -> None:
+        """What was taken for a mark that may not be set."""
+        used = {(mark.hold, mark.run_id, mark.key.step) for mark in granted}
+        rows = [(key, holder) for key, holder, mark in self._taken if (mark.hold, mark.run_id, mark.key.step) not in used]
+        if rows:
+            self._session.many([Work("drop_hold", rows)])
 
 
 def load(session: Session, ids: Sequence[str]) -> dict[str, Loaded]:
@@ -83,7 +110,7 @@ def load(session: Session, ids: Sequence[str]) -> dict[str, Loaded]:
         record, output = to_record(row[:-1], tuple(open.get(row[:5], ()))), row[-1]
         records[row[0]][record.key] = record
         if output is not None:
-            outputs[row[0]][record.key.step] = output
+            outputs[row[0]][record.key.step if record.key.kind is Kind.STEP else draft_of(record.key.step)] = output
     return {row[0]: Loaded(Snapshot(to_run(row[:-1]), records[row[0]]), row[-1], outputs[row[0]]) for row in runs}
 
 

@@ -12,9 +12,11 @@ from halfway.domain.run import Ended, Key, Record, RunRow
 from halfway.errors import Conflict
 from halfway.ports import GuardFailed
 from halfway.store.database import Session, Work
+from halfway.store.telling import Telling
 from halfway.store.texts import made_storable, require_storable
 
 NOTHING = Payload()
+OF_ATTEMPTS = (StartAttempt, EndAttempt, SettleAttempt)
 GUARDED = frozenset({"end_attempt", "settle_attempt", "set_attempt_gone", "set_run", "end_run", "reopen_run"})
 
 
@@ -34,6 +36,7 @@ class Writing:
         self.reopened: list[tuple[object, ...]] = []
         self.leases: list[tuple[object, ...]] = []
         self.audits: list[tuple[object, ...]] = []
+        self.telling = Telling(now)
 
     def add(self, change: Change, routes: Mapping[str, str]) -> None:
         """`routes`: of every step of this run's definition."""
@@ -53,6 +56,8 @@ class Writing:
             elif isinstance(command, SetRun):
                 after = command.run
                 self._run(before, after, command.ended)
+            elif not isinstance(command, OF_ATTEMPTS):
+                self.telling.add(change, command)
         for command in change.commands:
             self._attempt(before.id, command, moved)
         for key, record in moved.items():
@@ -74,18 +79,20 @@ class Writing:
             ("release_leases", self.leases),
             ("audit", self.audits),
         )
-        return [Work(name, rows) for name, rows in named if rows]
+        return [Work(name, rows) for name, rows in (*self.telling.first(), *named, *self.telling.last()) if rows]
 
     def write(self, session: Session) -> None:
         if self.audits:
             self._refuse_repeated(session)
         works = self.works()
-        for work, count in zip(works, session.many(works), strict=True):
+        counts = session.many(works)
+        for work, count in zip(works, counts, strict=True):
             if work.name in GUARDED and count != len(work.rows):
                 raise GuardFailed(f"{work.name}: {count} of {len(work.rows)} rows")
+        self.telling.check({work.name: count for work, count in zip(works, counts, strict=True)})
 
     def _refuse_repeated(self, session: Session) -> None:
-        for action_id, run_id in session.rows("audited", ids=[row[0] for row in self.audits]):
+        for action_id, run_id in session.rows("audited", ids=[row[1] for row in self.audits]):
             raise Conflict("ACTION_REPEATED", action_id=action_id, run=run_id)
 
     # ── one kind of row each; values in the order of the statement's parameters ──
@@ -117,13 +124,15 @@ class Writing:
     def _record(self, run: RunRow, record: Record, route: str, payload: Payload, keep: bool) -> None:
         (
             (step, round, item, kind), status, ready_at, attempts, failures, lost, effect, code, asks, looks,
-            first_at, started_at, ended_at, _,
+            first_at, started_at, ended_at, approved_until, approved_by, _,
         ) = record  # fmt: skip
         output = payload.output if keep and status is not RecordStatus.PENDING else None
+        if payload.emitted and keep and status is RecordStatus.SUCCESS:
+            self.telling.emit(run.id, record.key, payload.emitted)
         row = (
             run.id, step, round, item, kind._value_, status._value_, route, run.priority, ready_at, attempts, failures, lost,
-            effect._value_, code, asks, looks, first_at, started_at, ended_at, output,
-            made_storable(payload.error),
+            effect._value_, code, asks, looks, first_at, started_at, ended_at, approved_until,
+            json.dumps(approved_by) if approved_by else "", output, made_storable(payload.error),
         )  # fmt: skip
         self.records.append(row)
 
@@ -147,11 +156,15 @@ class Writing:
             self.now,
             after.ended_at,
             after.timeout_at,
+            after.timeout_left,
+            after.undo,
+            after.restored_at,
             before.id,
             before.revision,
         )
         if ended:
             self.ended.append(row)
+            self.telling.ended(after)
             if before.resource is not None:
                 self.leases.append((before.id,))
         elif before.status in FINAL and after.status not in FINAL:
@@ -162,8 +175,8 @@ class Writing:
     def _audit(self, before: RunRow, after: RunRow, audit: Audit) -> None:
         require_storable(action_id=audit.action_id, actor=audit.actor, reason=audit.reason, evidence=audit.evidence)
         row = (
-            audit.action_id, self.now, audit.actor, audit.action, before.id, audit.step, audit.reason, audit.evidence,
-            before.status._value_, after.status._value_,
+            self.now + len(self.audits), audit.action_id, self.now, audit.actor, audit.action, before.id, audit.step, audit.reason,
+            audit.evidence, audit.refused, before.status._value_, after.status._value_,
         )  # fmt: skip
         self.audits.append(row)
 

@@ -25,6 +25,7 @@ CLOCK = b"""select (extract(epoch from clock_timestamp()) * 1000000)::bigint
     + coalesce((select value::bigint from halfway_meta where name = 'clock_offset'), 0)"""
 BEGIN = {True: b"begin isolation level read committed", False: b"begin isolation level repeatable read read only"}
 SERVER = b"select oid::bigint, datname::text, pg_postmaster_start_time()::text from pg_database where datname = current_database()"
+HISTORY = b"select system_identifier::text || '/' || timeline_id::text from pg_control_system(), pg_control_checkpoint()"
 LOCK_SECONDS = 5
 # Everything that is written goes by an index, whatever the statistics of a table that has just grown may say.
 BY_INDEX = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "plan_cache_mode": "force_generic_plan"}
@@ -93,6 +94,14 @@ class PostgresConnection:
 
     def identity(self) -> str:
         row = self._cursor.execute(b"select pg_postmaster_start_time()::text").fetchone()
+        return "" if row is None else str(row[0])
+
+    def history(self) -> str:
+        try:
+            with self._connection.transaction():  # a savepoint: not everybody may ask
+                row = self._cursor.execute(HISTORY).fetchone()
+        except errors.InsufficientPrivilege:
+            return ""
         return "" if row is None else str(row[0])
 
     def in_transaction(self) -> bool:

@@ -59,6 +59,9 @@ class SqliteConnection:
     def identity(self) -> str:
         return ""  # a file has no sessions that could break
 
+    def history(self) -> str:
+        return ""  # a copy of a file looks as the file did
+
     def in_transaction(self) -> bool:
         return bool(self.raw.in_transaction)
 

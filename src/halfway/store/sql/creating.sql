@@ -28,12 +28,36 @@ where not exists (select 1 from halfway_run where resource = :resource and block
 on conflict (key, slot) do nothing;
 
 -- name: insert_run
--- A run as it stands after its creation.
+-- A run as it stands after its creation; for seven days after a restore it is told so.
 insert into halfway_run (
     id, type, version, hash, status, intent, revision, seq, priority, correlation_id, resource, blocked, input, run_key, actor,
-    created_at, started_at, updated_at, ended_at, deadline_at, timeout_at
+    created_at, started_at, updated_at, ended_at, deadline_at, timeout_at, restored_at
 )
 values (
     :id, :type, :version, :hash, :status, :intent, :revision, :seq, :priority, :correlation_id, :resource, :blocked, :input,
-    :run_key, :actor, :created_at, :started_at, :created_at, :ended_at, :deadline_at, :timeout_at
+    :run_key, :actor, :created_at, :started_at, :created_at, :ended_at, :deadline_at, :timeout_at,
+    (
+        select cast(value as bigint) from halfway_meta
+        where name = 'restored_at' and cast(value as bigint) > cast(:created_at as bigint) - 604800000000
+    )
 );
+
+-- name: former_inputs
+-- The inputs that a run had before they were corrected.
+select input from halfway_input where run_id = :run_id;
+
+-- name: finish_task
+-- What was to start a run has done so; no row if somebody else was faster.
+delete from halfway_task where id = :id;
+
+-- name: clear_triggers
+-- What starts runs of a workflow, unless a later version of it says so.
+delete from halfway_trigger
+where type = :type and not exists (select 1 from halfway_definition where type = :type and version > :version);
+
+-- name: put_trigger
+-- Something that starts runs of a workflow, unless a later version of it says otherwise.
+insert into halfway_trigger (type, kind, name, statuses)
+select cast(:type as text), cast(:kind as text), cast(:name as text), cast(:statuses as text)
+where not exists (select 1 from halfway_definition where type = :type and version > :version)
+on conflict (type, kind, name) do update set statuses = excluded.statuses;

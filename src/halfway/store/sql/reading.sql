@@ -1,7 +1,7 @@
 -- name: list_runs
 -- A page of runs, the newest first.
 select id, type, version, hash, status, revision, seq, intent, priority, correlation_id, resource, blocked, created_at,
-    started_at, ended_at, deadline_at, timeout_at, run_key, updated_at
+    started_at, ended_at, deadline_at, timeout_at, timeout_left, undo, actor, restored_at, run_key, updated_at
 from halfway_run
 where (cast(:status as text) is null or status = :status)
     and (cast(:type as text) is null or type = :type)
@@ -18,7 +18,7 @@ limit :limit;
 -- name: list_records
 -- The records of a page of runs, without what they returned.
 select run_id, step, round, item, kind, status, ready_at, attempts, failures, lost, effect, code, asks, looks, first_at,
-    started_at, ended_at
+    started_at, ended_at, approved_until, approved_by
 from halfway_record where run_id in :ids[]
 order by run_id, case when first_at is null then 1 else 0 end, first_at, ready_at, step, round, item, kind;
 
@@ -40,13 +40,13 @@ select id from halfway_run where id like :pattern escape '!' limit 100;
 -- name: read_run
 -- One run with all its columns.
 select id, type, version, hash, status, revision, seq, intent, priority, correlation_id, resource, blocked, created_at,
-    started_at, ended_at, deadline_at, timeout_at, run_key, input, actor, updated_at
+    started_at, ended_at, deadline_at, timeout_at, timeout_left, undo, actor, restored_at, run_key, input, updated_at
 from halfway_run where id = :run_id;
 
 -- name: read_records
 -- The records of a run with what they returned, in the order in which they began.
 select run_id, step, round, item, kind, status, ready_at, attempts, failures, lost, effect, code, asks, looks, first_at,
-    started_at, ended_at, output, error
+    started_at, ended_at, approved_until, approved_by, output, error
 from halfway_record where run_id = :run_id
 order by case when first_at is null then 1 else 0 end, first_at, ready_at, step, round, item, kind;
 
@@ -77,8 +77,8 @@ from halfway_journal where run_id = :run_id and seq > :after_seq order by seq li
 
 -- name: read_audit
 -- Who ordered what about a run, and why.
-select at, run_id, action_id, actor, action, reason, step, evidence, before_state, after_state
-from halfway_audit where run_id = :run_id order by at, action_id;
+select at, run_id, action_id, actor, action, reason, step, evidence, refused, before_state, after_state, id
+from halfway_audit where run_id = :run_id order by id, action_id;
 
 -- name: workers
 -- The workers that are alive, and the latest others.

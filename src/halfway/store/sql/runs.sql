@@ -9,13 +9,14 @@ select id, revision from halfway_run where id in :ids[] order by id /* pg: for n
 -- name: load_runs
 -- Runs with their inputs.
 select id, type, version, hash, status, revision, seq, intent, priority, correlation_id, resource, blocked, created_at,
-    started_at, ended_at, deadline_at, timeout_at, input
+    started_at, ended_at, deadline_at, timeout_at, timeout_left, undo, actor, restored_at, input
 from halfway_run where id in :ids[];
 
 -- name: load_records
--- All records of runs, with the outputs that later steps read.
+-- All records of runs, with the outputs that later steps read; a wait for a time has its output before it ends.
 select run_id, step, round, item, kind, status, ready_at, attempts, failures, lost, effect, code, asks, looks, first_at,
-    started_at, ended_at, case when status = 'SUCCESS' and kind = 'STEP' then output end as output
+    started_at, ended_at, approved_until, approved_by,
+    case when (status = 'SUCCESS' or status = 'WAITING') and (kind = 'STEP' or kind = 'DRAFT') then output end as output
 from halfway_record where run_id in :ids[]
 order by run_id, step, round, item, kind;
 
@@ -34,14 +35,14 @@ where status = 'PENDING' and ready_at is not null and route = :route and ready_a
 order by priority desc, ready_at
 limit :limit;
 
--- name: running
+-- name: left_running
 -- The attempts of an epoch that run according to the database.
 select run_id, step, round, item, kind, n, epoch, started_at, mark_at is not null as marked, ended is not null as lost, gone_at
 from halfway_attempt
 where epoch = :epoch and ended_at is null
 order by run_id, step, round, item, kind, n;
 
--- name: lost
+-- name: left_lost
 -- The attempts of an epoch whose answer is lost, and which may still send something as far as is known.
 select run_id, step, round, item, kind, n, epoch, started_at, mark_at is not null as marked, ended is not null as lost, gone_at
 from halfway_attempt
@@ -49,12 +50,24 @@ where epoch = :epoch and ended = 'LOST' and settled is null and gone_at is null
 order by run_id, step, round, item, kind, n;
 
 -- name: due
--- Runs whose time has come, or which nothing would ever move again.
+-- Runs whose time has come, or which nothing would ever move again. A question that is answered by a value, not by `exists`, is
+-- asked for each row by its index, and never turned into a join with everything that is open.
 select id from (
     select distinct run_id as id from (
         select run_id from halfway_record where status = 'UNKNOWN' and ready_at is not null and ready_at <= :now
         order by ready_at limit :limit
     ) as doubt
+    union
+    select distinct run_id as id from (
+        select run_id from halfway_record where status = 'WAITING' and ready_at is not null and ready_at <= :now
+        order by ready_at limit :limit
+    ) as waited
+    union
+    select distinct run_id as id from (
+        select run_id from halfway_wake as wake
+        where 1 = (select 1 from halfway_wait where run_id = wake.run_id and how is null limit 1)
+        order by at limit :limit
+    ) as woken
     union
     select id from (
         select id from halfway_run where ended_at is null and intent is null and deadline_at is not null and deadline_at <= :now
@@ -75,16 +88,16 @@ select id from (
                 where earlier.blocked = 1 and earlier.ended_at is null and earlier.resource = waiting.resource
                     and earlier.id < waiting.id
             )
-        order by id limit :limit
+        order by resource, id limit :limit
     ) as blocked
     union
     select id from (
         select id from halfway_run as stuck
-        where ended_at is null and status in ('RUNNING', 'CANCEL_REQUESTED')
+        where ended_at is null and status in ('RUNNING', 'CANCEL_REQUESTED', 'COMPENSATING')
             and not exists (
                 select 1 from halfway_record
                 where run_id = stuck.id
-                    and (status = 'RUNNING' or (status in ('PENDING', 'UNKNOWN') and ready_at is not null) or asks <> '')
+                    and (status = 'RUNNING' or status = 'WAITING' or (status in ('PENDING', 'UNKNOWN') and ready_at is not null) or asks <> '')
             )
         order by id limit :limit
     ) as stuck
@@ -110,3 +123,38 @@ where id = :run_id
     and (resource is null or exists (
         select 1 from halfway_lease where key = 'resource:' || resource and slot = 0 and holder = :run_id
     ));
+
+-- name: take_hold
+-- A step takes the business record that it changes, if nobody holds it.
+insert into halfway_lease (key, slot, holder) values (:key, 0, :holder)
+on conflict (key, slot) do nothing;
+
+-- name: holders
+-- Who holds these.
+select key, holder from halfway_lease where key in :keys[] and slot = 0;
+
+-- name: drop_hold
+-- What was taken in vain is free again.
+delete from halfway_lease where key = :key and slot = 0 and holder = :holder;
+
+-- name: lock_open_runs
+-- Locks every open run in order of id, and counts them.
+select count(*) from (select id from halfway_run where ended_at is null order by id /* pg: for no key update */) as found;
+
+-- name: set_restored
+-- Every open run is told that starts of it may be missing.
+update halfway_run set restored_at = :now, updated_at = :now, revision = revision + 1, seq = seq + 1 where ended_at is null;
+
+-- name: note_restored
+-- The same, in the journals of these runs.
+insert into halfway_journal (run_id, seq, at, name)
+select id, seq, cast(:now as bigint), 'workflow.restored' from halfway_run where ended_at is null and restored_at = :now;
+
+-- name: put_meta
+-- A value of the whole database.
+insert into halfway_meta (name, value) values (:name, :value)
+on conflict (name) do update set value = excluded.value;
+
+-- name: meta
+-- A value of the whole database.
+select value from halfway_meta where name = :name;

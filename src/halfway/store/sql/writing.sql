@@ -25,17 +25,18 @@ values (:run_id, :step, :round, :item, :kind, :n, :epoch, :now, :mark_at, '');
 -- A record in its new state: an output lasts until it is tried again, an error as long as its code.
 insert into halfway_record (
     run_id, step, round, item, kind, status, route, priority, ready_at, attempts, failures, lost, effect, code, asks, looks,
-    first_at, started_at, ended_at, output, error
+    first_at, started_at, ended_at, approved_until, approved_by, output, error
 )
 values (
     :run_id, :step, :round, :item, :kind, :status, :route, :priority, :ready_at, :attempts, :failures, :lost, :effect, :code,
-    :asks, :looks, :first_at, :started_at, :ended_at, :output, :error
+    :asks, :looks, :first_at, :started_at, :ended_at, :approved_until, :approved_by, :output, :error
 )
 on conflict (run_id, step, round, item, kind) do update set
     status = excluded.status, route = excluded.route, priority = excluded.priority, ready_at = excluded.ready_at,
     attempts = excluded.attempts, failures = excluded.failures, lost = excluded.lost, effect = excluded.effect,
     code = excluded.code, asks = excluded.asks, looks = excluded.looks, first_at = excluded.first_at,
     started_at = excluded.started_at, ended_at = excluded.ended_at,
+    approved_until = excluded.approved_until, approved_by = excluded.approved_by,
     output = case when excluded.status = 'PENDING' then null else coalesce(excluded.output, halfway_record.output) end,
     error = coalesce(excluded.error, case when excluded.code = '' then null else halfway_record.error end);
 
@@ -47,13 +48,15 @@ values (:run_id, :seq, :now, :name, :step, :round, :item, :kind, :n, :data);
 -- name: set_run
 -- The run's own row; no row if it has moved since it was read.
 update halfway_run set status = :status, intent = :intent, revision = :revision, seq = :seq, blocked = :blocked,
-    started_at = :started_at, updated_at = :now, ended_at = :ended_at, timeout_at = :timeout_at
+    started_at = :started_at, updated_at = :now, ended_at = :ended_at, timeout_at = :timeout_at, timeout_left = :timeout_left,
+    undo = :undo, restored_at = :restored_at
 where id = :id and revision = :before_revision;
 
 -- name: end_run
 -- The run reaches a final state; no row if it has moved since it was read, or anything of it runs or is in doubt.
 update halfway_run set status = :status, intent = :intent, revision = :revision, seq = :seq, blocked = :blocked,
-    started_at = :started_at, updated_at = :now, ended_at = :ended_at, timeout_at = :timeout_at
+    started_at = :started_at, updated_at = :now, ended_at = :ended_at, timeout_at = :timeout_at, timeout_left = :timeout_left,
+    undo = :undo, restored_at = :restored_at
 where id = :id and revision = :before_revision
     and not exists (
         select 1 from halfway_record
@@ -63,7 +66,8 @@ where id = :id and revision = :before_revision
 -- name: reopen_run
 -- A run that has ended goes on; no row if it has moved since it was read, or a later run stands under its key.
 update halfway_run set status = :status, intent = :intent, revision = :revision, seq = :seq, blocked = :blocked,
-    started_at = :started_at, updated_at = :now, ended_at = :ended_at, timeout_at = :timeout_at
+    started_at = :started_at, updated_at = :now, ended_at = :ended_at, timeout_at = :timeout_at, timeout_left = :timeout_left,
+    undo = :undo, restored_at = :restored_at
 where id = :id and revision = :before_revision
     and not exists (
         select 1 from halfway_key as own join halfway_key as later on later.type = own.type and later.key = own.key and later.n > own.n
@@ -76,8 +80,16 @@ delete from halfway_lease where holder = :holder;
 
 -- name: audit
 -- Who ordered what, and why.
-insert into halfway_audit (action_id, at, actor, action, run_id, step, reason, evidence, before_state, after_state)
-values (:action_id, :now, :actor, :action, :run_id, :step, :reason, :evidence, :before_state, :after_state);
+insert into halfway_audit (id, action_id, at, actor, action, run_id, step, reason, evidence, refused, before_state, after_state)
+values (
+    :id, :action_id, :now, :actor, :action, :run_id, :step, :reason, :evidence, :refused, :before_state, :after_state
+);
+
+-- name: refuse
+-- Who ordered what in vain, and why it was refused.
+insert into halfway_audit (id, action_id, at, actor, action, run_id, step, reason, evidence, refused, before_state, after_state)
+select :now, :action_id, :now, :actor, :action, id, :step, :reason, :evidence, :refused, status, status
+from halfway_run where id = :run_id;
 
 -- name: audited
 -- Which of these actions have been carried out before.
@@ -128,19 +140,20 @@ select *, '' from unnest(
 -- All at once.
 insert into halfway_record (
     run_id, step, round, item, kind, status, route, priority, ready_at, attempts, failures, lost, effect, code, asks, looks,
-    first_at, started_at, ended_at, output, error
+    first_at, started_at, ended_at, approved_until, approved_by, output, error
 )
 select * from unnest(
     :run_id::text[], :step::text[], :round::bigint[], :item::text[], :kind::text[], :status::text[], :route::text[],
     :priority::bigint[], :ready_at::bigint[], :attempts::bigint[], :failures::bigint[], :lost::bigint[], :effect::text[],
     :code::text[], :asks::text[], :looks::bigint[], :first_at::bigint[], :started_at::bigint[], :ended_at::bigint[],
-    :output::text[], :error::text[]
+    :approved_until::bigint[], :approved_by::text[], :output::text[], :error::text[]
 )
 on conflict (run_id, step, round, item, kind) do update set
     status = excluded.status, route = excluded.route, priority = excluded.priority, ready_at = excluded.ready_at,
     attempts = excluded.attempts, failures = excluded.failures, lost = excluded.lost, effect = excluded.effect,
     code = excluded.code, asks = excluded.asks, looks = excluded.looks, first_at = excluded.first_at,
     started_at = excluded.started_at, ended_at = excluded.ended_at,
+    approved_until = excluded.approved_until, approved_by = excluded.approved_by,
     output = case when excluded.status = 'PENDING' then null else coalesce(excluded.output, halfway_record.output) end,
     error = coalesce(excluded.error, case when excluded.code = '' then null else halfway_record.error end);
 
@@ -155,24 +168,31 @@ select * from unnest(
 -- name: set_run (postgres)
 -- All at once.
 update halfway_run as run set status = r.status, intent = r.intent, revision = r.revision, seq = r.seq, blocked = r.blocked,
-    started_at = r.started_at, updated_at = r.now, ended_at = r.ended_at, timeout_at = r.timeout_at
+    started_at = r.started_at, updated_at = r.now, ended_at = r.ended_at, timeout_at = r.timeout_at,
+    timeout_left = r.timeout_left, undo = r.undo, restored_at = r.restored_at
 from unnest(
     :status::text[], :intent::text[], :revision::bigint[], :seq::bigint[], :blocked::bigint[], :started_at::bigint[],
-    :now::bigint[], :ended_at::bigint[], :timeout_at::bigint[], :id::text[], :before_revision::bigint[]
-) as r (status, intent, revision, seq, blocked, started_at, now, ended_at, timeout_at, id, before_revision)
+    :now::bigint[], :ended_at::bigint[], :timeout_at::bigint[], :timeout_left::bigint[], :undo::text[], :restored_at::bigint[],
+    :id::text[], :before_revision::bigint[]
+) as r (
+    status, intent, revision, seq, blocked, started_at, now, ended_at, timeout_at, timeout_left, undo, restored_at, id, before_revision
+)
 where run.id = r.id and run.revision = r.before_revision;
 
 -- name: end_run (postgres)
 -- All at once.
 update halfway_run as run set status = r.status, intent = r.intent, revision = r.revision, seq = r.seq, blocked = r.blocked,
-    started_at = r.started_at, updated_at = r.now, ended_at = r.ended_at, timeout_at = r.timeout_at
+    started_at = r.started_at, updated_at = r.now, ended_at = r.ended_at, timeout_at = r.timeout_at,
+    timeout_left = r.timeout_left, undo = r.undo, restored_at = r.restored_at
 from unnest(
     :status::text[], :intent::text[], :revision::bigint[], :seq::bigint[], :blocked::bigint[], :started_at::bigint[],
-    :now::bigint[], :ended_at::bigint[], :timeout_at::bigint[], :id::text[], :before_revision::bigint[]
-) as r (status, intent, revision, seq, blocked, started_at, now, ended_at, timeout_at, id, before_revision)
+    :now::bigint[], :ended_at::bigint[], :timeout_at::bigint[], :timeout_left::bigint[], :undo::text[], :restored_at::bigint[],
+    :id::text[], :before_revision::bigint[]
+) as r (
+    status, intent, revision, seq, blocked, started_at, now, ended_at, timeout_at, timeout_left, undo, restored_at, id, before_revision
+)
 where run.id = r.id and run.revision = r.before_revision
     and not exists (
         select 1 from halfway_record
         where run_id = run.id and kind in ('STEP', 'COMPENSATION') and status in ('RUNNING', 'UNKNOWN')
     );
-
