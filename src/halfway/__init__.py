@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from halfway.app import Halfway
 from halfway.authoring.definition import StepDefinition
+from halfway.authoring.events import Event
 from halfway.authoring.policy import Errors, Queue, Retry
+from halfway.authoring.rows import one_row
 from halfway.authoring.run import Run
 from halfway.authoring.step import Absent, Artifact, AsyncMark, CannotTell, Failure, Found, Mark, Step
+from halfway.authoring.waits import Approval
 from halfway.authoring.workflow import Workflow
 from halfway.domain.lifecycle import RunStatus
-from halfway.domain.spec import Effect, Then
+from halfway.domain.spec import Effect, Risk, Then
 from halfway.engine.settings import Settings
-from halfway.errors import OutcomeUnknown, RetryLater, StepFailed
+from halfway.errors import OutcomeUnknown, RetryLater, StepFailed, VersionConflict
 
 __all__ = [
     "Absent",
+    "Approval",
     "Artifact",
     "AsyncMark",
     "CannotTell",
     "Effect",
     "Errors",
+    "Event",
     "Failure",
     "Found",
     "Halfway",
@@ -28,6 +33,7 @@ __all__ = [
     "Queue",
     "Retry",
     "RetryLater",
+    "Risk",
     "Run",
     "RunStatus",
     "Settings",
@@ -35,5 +41,7 @@ __all__ = [
     "StepDefinition",
     "StepFailed",
     "Then",
+    "VersionConflict",
     "Workflow",
+    "one_row",
 ]

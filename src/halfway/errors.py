@@ -47,6 +47,8 @@ MESSAGES: dict[str, str] = {
     "VERSION_UNKNOWN": "Workflow {workflow} has no version {version} here. Known versions: {known}.",
     "STEP_UNKNOWN": "Workflow {workflow} has no step {step}. Its steps: {known}.",
     "OUTPUT_MISSING": "Step {step} of run {run} has no output: it is {status}.",
+    "BATCH_UNKNOWN": "There is no batch {batch}. List them with: halfway batch list",
+    "BATCH_EMPTY": "No run fits, so nothing is to be done. Look at the runs with: halfway runs",
     "ARTIFACT_UNKNOWN": "There is no artifact {artifact} in run {run}.",
     # conflicts
     "KEY_CONFLICT": "Key {key} of {workflow} already belongs to run {run}, which was started with another input. "
@@ -57,6 +59,10 @@ MESSAGES: dict[str, str] = {
     "ACTION_REPEATED": "Action {action_id} was already carried out on run {run}. Nothing was changed.",
     "REVISION_STALE": "Run {run} has changed since it was looked at (revision {expected}, now {actual}). Look again, "
     "then repeat the action.",
+    "PLAN_OUTDATED": "Plan {plan} of run {run} is outdated: the run has moved since. Look at the new one with halfway plan, "
+    "then confirm that.",
+    "APPROVAL_OUTDATED": "What step {step} of run {run} shows is not what you saw ({seen}). Look again, then decide.",
+    "BATCH_REFUSED": "Batch {batch} is {state}: {problem} {remedy}",
     "ARTIFACT_DAMAGED": "Artifact {artifact} ({name}) does not match its recorded hash. Its content was changed or damaged on disk; "
     "restore the file or run the step that made it again.",
     # database
@@ -73,10 +79,15 @@ MESSAGES: dict[str, str] = {
     "migrations; restore the original.",
     # permission, execution
     "NOT_ALLOWED": "{actor} may not {action} run {run}. {remedy}",
+    "NOT_PERMITTED": "{actor} may not {action}. {remedy}",
     "ATTEMPT_ENDED": "Attempt {attempt} of step {step} in run {run} has ended ({reason}); what it does now is no longer "
     "recorded. Stop the work.",
     "MARK_REFUSED": "The effect of step {step} in run {run} was not begun: {reason} Nothing has happened outside.",
+    "RECORD_HELD": "Step {step} of run {run} waits: another step has changed {record}, and nobody knows yet how that ended. "
+    "Settle that one first.",
     "MARK_MISUSED": "Step {step} in run {run} {problem} Enclose its one outside call in 'with mark:' exactly once.",
+    "EMIT_REFUSED": "Step {step} in run {run} cannot send {event} here: a probe, a check or a draft only looks. "
+    "Send it in the step itself.",
     "WORKER_DIES": "The worker process died {count} times shortly after its start, the last time {how}. "
     "Look at its output above for the cause, then start it again.",
     "WORKER_OVER": "This worker was declared dead and has stopped: {reason} Start it again.",
@@ -168,6 +179,10 @@ class MarkRefused(HalfwayError):
     """The effect mark was not taken, so nothing has happened outside."""
 
 
+class RecordHeld(MarkRefused):
+    """Another step holds the business record, so nothing was begun."""
+
+
 class WorkerOver(HalfwayError):
     """The worker's epoch is over."""
 
@@ -206,6 +221,10 @@ class StepFailed(Outcome):
     Inside the effect mark it also says that the receiver refused. In a step without a mark it says nothing about the effect: that is
     a lost answer, unless the step is idempotent. If you do not know, raise `OutcomeUnknown`.
     """
+
+
+class VersionConflict(StepFailed):
+    """The row is no longer at the version that the change was meant for; nothing was changed, and a repeat would not help (R-B11)."""
 
 
 class OutcomeUnknown(Outcome):

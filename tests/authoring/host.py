@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from halfway.authoring.step import Failure
 from halfway.errors import AttemptEnded, MarkRefused
 
 
@@ -22,6 +23,10 @@ class FakeHost:
     asked: list[str] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
     content: dict[str, bytes] = field(default_factory=dict)
+    looks: bool = False
+    emitted: list[tuple[str, str, str]] = field(default_factory=list)
+    failure: Failure | None = None
+    drafted: str | None = None
 
     def input_text(self) -> str:
         self.asked.append("input")
@@ -50,6 +55,18 @@ class FakeHost:
 
     def read(self, artifact_id: str, name: str, /) -> bytes:
         return self.content[artifact_id]
+
+    def may_emit(self) -> bool:
+        return not self.looks
+
+    def emit(self, event: str, key: str, payload_json: str, /) -> None:
+        self.emitted.append((event, key, payload_json))
+
+    def cause(self) -> Failure | None:
+        return self.failure
+
+    def draft_text(self) -> str | None:
+        return self.drafted
 
     def take_mark(self) -> None:
         self.asked.append("mark")

@@ -1,12 +1,13 @@
 """What a step's function holds."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from halfway import Artifact, Effect, Run, Step, Workflow
+from halfway import Artifact, Effect, Event, Failure, Run, Step, StepFailed, VersionConflict, Workflow, one_row
 from halfway.domain.lifecycle import RunStatus
 from halfway.errors import AttemptEnded, DefinitionError, InvalidInput, NotFound, UnstorableValue
 from tests.authoring.host import FakeHost
@@ -99,7 +100,13 @@ def test_every_call_of_an_ended_attempt_raises() -> None:
     host = FakeHost(ended=True, outputs={"FIND": '{"id":7}'})
     step = step_for(host)
     artifact = Artifact("a0", "x", "", 0)
-    calls = (lambda: step.output(find), lambda: step.evidence(a=1), lambda: step.save("x", "y"), lambda: step.read(artifact))
+    calls: list[Callable[[], object]] = [
+        lambda: step.output(find),
+        lambda: step.evidence(a=1),
+        lambda: step.save("x", "y"),
+        lambda: step.read(artifact),
+        lambda: step.emit(told, Customer(id=7), key="k"),
+    ]
     for call in calls:
         with pytest.raises(AttemptEnded, match="Stop the work"):
             call()
@@ -121,6 +128,64 @@ def test_content_is_saved_and_read_back() -> None:
     assert (artifact.name, artifact.size, len(artifact.sha256)) == ("report.md", 11, 64)
     assert step.read(artifact).decode() == "# 보고서"
     assert step.read(step.save("raw", b"\xff")) == b"\xff"
+
+
+# ── events, and why a run is undone ──
+
+
+told = Event("TOLD", Customer)
+
+
+def test_an_event_is_handed_to_the_host() -> None:
+    host = FakeHost()
+    step_for(host).emit(told, Customer(id=7), key="k")
+    assert host.emitted == [("TOLD", "k", '{"id":7}')]
+
+
+def test_what_only_looks_sends_no_event() -> None:
+    host = FakeHost(looks=True)
+    with pytest.raises(DefinitionError, match="Step CREATE in run r1 cannot send TOLD here: a probe, a check or a draft only looks"):
+        step_for(host).emit(told, Customer(id=7), key="k")
+    assert host.emitted == []
+
+
+@pytest.mark.parametrize("key", ["", "x" * 513, "a\nb", 3])
+def test_an_event_has_a_key(key: Any) -> None:
+    with pytest.raises(InvalidInput, match="key of the event TOLD"):
+        step_for(FakeHost()).emit(told, Customer(id=7), key=key)
+
+
+def test_a_payload_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(UnstorableValue, match="payload of TOLD"):
+        step_for(FakeHost()).emit(told, 7, key="k")  # type: ignore[arg-type]
+
+
+def test_an_undo_knows_why_and_what_its_approver_was_shown() -> None:
+    failure = Failure("SUBMIT", "CARD_DECLINED", "no")
+    step = step_for(FakeHost(failure=failure, drafted='{"text": "sorry"}'))
+    assert (step.cause, step.draft) == (failure, {"text": "sorry"})
+    assert (step_for(FakeHost()).cause, step_for(FakeHost()).draft) == (None, None)
+
+
+# ── one row ──
+
+
+class Cursor:
+    def __init__(self, rowcount: int) -> None:
+        self.rowcount = rowcount
+
+
+@pytest.mark.parametrize("changed", [1, Cursor(1)])
+def test_one_row_was_changed(changed: Any) -> None:
+    one_row(changed)
+
+
+@pytest.mark.parametrize("changed", [0, 2, -1, Cursor(0)])
+def test_a_row_at_another_version_is_a_conflict_that_is_not_repeated(changed: Any) -> None:
+    with pytest.raises(VersionConflict, match="one row at one version") as caught:
+        one_row(changed)
+    assert isinstance(caught.value, StepFailed)
+    assert caught.value.code == "VERSION_CONFLICT"
 
 
 # ── a run, from outside ──

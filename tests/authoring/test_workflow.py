@@ -12,7 +12,22 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from halfway import Absent, Artifact, AsyncMark, CannotTell, Effect, Errors, Found, Mark, Queue, Retry, Step, Then, Workflow
+from halfway import (
+    Absent,
+    Artifact,
+    AsyncMark,
+    CannotTell,
+    Effect,
+    Errors,
+    Found,
+    Mark,
+    Queue,
+    Retry,
+    Step,
+    Then,
+    VersionConflict,
+    Workflow,
+)
 from halfway.domain.spec import MINUTE, SECOND, Sort, WorkflowSpec
 from halfway.errors import DefinitionError, InvalidInput, UnsafeStep
 
@@ -88,11 +103,14 @@ STEPS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (read, {"timeout": 5}, "timeout is 5. Give a timedelta"),
     (read, {"retry": 3}, "retry is 3. Give a Retry"),
     (read, {"queue": "gpu"}, "queue is 'gpu'. Give a Queue"),
-    (read, {"on_failure": Then.EXPIRE}, "on_failure is EXPIRE. Give Then.FAIL or Then.MANUAL"),
+    (read, {"on_failure": Then.EXPIRE}, "on_failure is EXPIRE. Give Then.FAIL, Then.COMPENSATE or Then.MANUAL"),
     (read, {"on_failure": "FAIL"}, "Give a member of Then"),
     (read, {"approver": " "}, "approver is empty"),
     (read, {"evidence": ""}, "evidence is empty"),
     (read, {"effect_key": "x"}, "Give a function of the step"),
+    (read, {"record": lambda step: "x"}, "record= means nothing in a READ"),
+    (read, {"stays": " "}, "stays is empty"),
+    (read, {"requires_approval": "boss"}, "requires_approval is 'boss'. Give True or False"),
     (read, {"retries": 3}, "there is no option retries=. The options are name, after"),
     (read, {"idempotent": timedelta(0)}, "idempotent is 0:00:00"),
     (read, {"idempotent": timedelta(minutes=5)}, "not longer than the timeout"),
@@ -117,7 +135,12 @@ WORKFLOWS: list[tuple[dict[str, Any], str]] = [
     ({"owner": None}, "nobody owns it"),
     ({"severity": "BAD"}, "severity is 'BAD'"),
     ({"on_failure": Then.EXPIRE}, "on_failure is EXPIRE"),
-    ({"past_deadline": Then.FAIL}, "past_deadline is FAIL"),
+    ({"past_deadline": Then.FAIL}, "past_deadline is FAIL. Give Then.EXPIRE, Then.COMPENSATE or Then.MANUAL"),
+    ({"on_failure": "FAIL"}, "on_failure is FAIL"),
+    ({"runbook": {"not a code": "x"}}, "runbook names 'not a code', which is no error code"),
+    ({"runbook": {KeyError: " "}}, "runbook says nothing about KEY_ERROR"),
+    ({"runbook": {None: ""}}, "runbook says nothing about every other error"),
+    ({"runbook": {KeyError: "x", "KEY_ERROR": "y"}}, "runbook names KEY_ERROR twice"),
     ({"timeout": timedelta(0)}, "timeout is 0:00:00"),
     ({"stuck_after": timedelta(-1)}, "stuck_after is -1 day"),
     ({"input": str}, "has no named fields"),
@@ -430,6 +453,13 @@ def test_the_errors_of_the_workflow_are_the_default_of_its_steps() -> None:
     wf.step(READ, name="OWN", errors=Errors(fail=KeyError))(read)
     assert wf.handlers["READ"].errors.retry is KeyError
     assert wf.handlers["OWN"].errors == Errors(fail=KeyError)
+
+
+def test_the_runbook_says_by_code_what_to_do() -> None:
+    wf = workflow(runbook={VersionConflict: " Read the order. ", "HTTP_422": "Correct the address.", None: "Ask the desk."})
+    wf.step(READ)(read)
+    assert wf.spec.runbook == (("", "Ask the desk."), ("HTTP_422", "Correct the address."), ("VERSION_CONFLICT", "Read the order."))
+    assert WorkflowSpec.from_json(wf.spec.to_json()) == wf.spec
 
 
 # ── keys and inputs ──

@@ -8,12 +8,36 @@ The first two lines keep the checkers away from the deliberate mistakes; `test_t
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from sqlite3 import Connection
 from typing import assert_type
 
-from halfway import Absent, Artifact, AsyncMark, Effect, Found, Halfway, Mark, Queue, Retry, Run, Step, Then, Workflow
+from halfway import (
+    Absent,
+    Approval,
+    Artifact,
+    AsyncMark,
+    Effect,
+    Event,
+    Failure,
+    Found,
+    Halfway,
+    Mark,
+    Queue,
+    Retry,
+    Risk,
+    Run,
+    Step,
+    Then,
+    Workflow,
+)
+from halfway import one_row
+from tests.typing.application import Application, create_order, invite, reserve, submit
+from tests.typing.deploy import Deploy, Release, approve_release, approve_window, deploy
 from tests.typing.intake import Lead, create_customer, intake, normalise, open_ticket
+from tests.typing.order_status import Audit, Delivery, OrderChanged, audit, changed, delivery, next_morning, order_changed, order_status
+from tests.typing.order_status import Change as StatusChange
+from tests.typing.order_status import second_delivery, sms_delivery, version
 from tests.typing.orders import Change, change_order, orders, send_sms, write_receipt
 from tests.typing.world import Customer, Page
 
@@ -30,6 +54,19 @@ def inferred(lead: Step[Lead], change: Step[Change]) -> None:
     assert_type(change.output(send_sms), str)  # an async step that takes the mark
     assert_type(lead.remaining, timedelta)
     assert_type(lead.read(lead.save("x", "text")), bytes)
+
+
+def inferred_waits(change: Step[StatusChange], ship: Step[Deploy], look: Step[Audit], undo: Step[Application]) -> None:
+    assert_type(change.output(delivery), Delivery)
+    assert_type(change.output(second_delivery), Delivery)
+    assert_type(change.output(next_morning), datetime)
+    assert_type(look.output(changed), Run[StatusChange])
+    assert_type(look.output(changed).input.order_id, str)
+    assert_type(look.output(version), int)
+    assert_type(ship.output(approve_release), Approval)
+    assert_type(ship.output(approve_window), Approval)
+    assert_type(undo.cause, Failure | None)
+    assert_type(order_changed, Event[OrderChanged])
 
 
 def from_outside(app: Halfway) -> None:
@@ -109,6 +146,177 @@ async def verify_async(step: Step[Change], message_id: str) -> bool:
     raise NotImplementedError
 
 
+# ── compensations ──
+
+
+@reserve.compensate  # E: an undo has a risk
+def undo_without_risk(step: Step[Application], reservation: str) -> None:
+    raise NotImplementedError
+
+
+@reserve.compensate("LOW")  # E: a risk is a member of Risk
+def undo_text_risk(step: Step[Application], reservation: str) -> None:
+    raise NotImplementedError
+
+
+@reserve.compensate(Risk.LOW)  # E: takes what the step returned
+def undo_wrong(step: Step[Application], reservation: Page) -> None:
+    raise NotImplementedError
+
+
+@reserve.compensate(Risk.LOW)  # E: needs the output
+def undo_without_output(step: Step[Application]) -> None:
+    raise NotImplementedError
+
+
+@reserve.compensate(Risk.LOW)  # E: undo of another workflow
+def undo_other(step: Step[Lead], reservation: str) -> None:
+    raise NotImplementedError
+
+
+@reserve.compensate(Risk.LOW)  # E: an undo returns nothing
+def undo_returns(step: Step[Application], reservation: str) -> str:
+    raise NotImplementedError
+
+
+@reserve.compensate(Risk.LOW)  # E: the mark comes last
+def undo_mark_first(step: Step[Application], mark: Mark, reservation: str) -> None:
+    raise NotImplementedError
+
+
+@create_order.compensate(Risk.LOW)  # E: the undo of a transaction takes the connection
+def undo_without_db(step: Step[Application], order_id: str) -> None:
+    raise NotImplementedError
+
+
+@create_order.compensate(Risk.LOW)  # E: a transaction is 'def'
+async def undo_async_db(step: Step[Application], db: Connection, order_id: str) -> None:
+    raise NotImplementedError
+
+
+def wrong_look(step: Step[Application], number: int) -> bool:
+    raise NotImplementedError
+
+
+submit.compensate(Risk.LOW, probe=wrong_look)  # E: a bool is not an answer
+submit.compensate(Risk.LOW, approver=3)  # E: a role is a text
+create_order.compensate(Risk.LOW, idempotent=True)  # E: a transaction cannot be lost
+delivery.compensate(Risk.LOW)  # E: a wait has nothing to undo
+assert_type(invite.compensate(Risk.LOW, idempotent=True) is None, bool)
+
+
+# ── waits, approvals, events ──
+
+
+@order_status.wait_for(sms_delivery, on_timeout=Then.FAIL)  # E: no wait is endless
+def wait_endless(step: Step[StatusChange]) -> str:
+    raise NotImplementedError
+
+
+@order_status.wait_for(sms_delivery, timeout=timedelta(1))  # E: says what happens then
+def wait_no_policy(step: Step[StatusChange]) -> str:
+    raise NotImplementedError
+
+
+@order_status.wait_for(sms_delivery, timeout=timedelta(1), on_timeout=Then.COMPENSATE)  # E: makes no sense here
+def wait_wrong_then(step: Step[StatusChange]) -> str:
+    raise NotImplementedError
+
+
+@order_status.wait_for(sms_delivery, timeout=timedelta(1), on_timeout=Then.VALUE)  # E: needs the value
+def wait_no_value(step: Step[StatusChange]) -> str:
+    raise NotImplementedError
+
+
+@order_status.wait_for(sms_delivery, timeout=timedelta(1), on_timeout=Then.FAIL, value=None)  # E: a value without its use
+def wait_odd_value(step: Step[StatusChange]) -> str:
+    raise NotImplementedError
+
+
+@order_status.wait_for(sms_delivery, timeout=timedelta(1), on_timeout=Then.FAIL, retry=Retry(3))  # E: a wait sends nothing
+def wait_retry(step: Step[StatusChange]) -> str:
+    raise NotImplementedError
+
+
+@order_status.wait_for(sms_delivery, timeout=timedelta(1), on_timeout=Then.FAIL)  # E: returns the key
+def wait_no_key(step: Step[StatusChange]) -> int:
+    raise NotImplementedError
+
+
+@order_status.wait_for("SMS_DELIVERY", timeout=timedelta(1), on_timeout=Then.FAIL)  # E: an event is not named by a string
+def wait_text(step: Step[StatusChange]) -> str:
+    raise NotImplementedError
+
+
+@audit.wait_for(order_status, timeout=timedelta(1), on_timeout=Then.PROBE)  # E: the other run is here, nobody need ask
+def wait_run_probe(step: Step[Audit]) -> str:
+    raise NotImplementedError
+
+
+@order_status.wait_until()  # E: returns a time
+def wait_no_time(step: Step[StatusChange]) -> timedelta:
+    raise NotImplementedError
+
+
+@order_status.wait_until(idempotent=True)  # E: a wait sends nothing
+def wait_until_idempotent(step: Step[StatusChange]) -> datetime:
+    raise NotImplementedError
+
+
+@delivery.probe  # E: finds the wrong thing
+def wait_probe_wrong(step: Step[StatusChange]) -> Found[str] | Absent:
+    raise NotImplementedError
+
+
+@deploy.approval("boss", expires=timedelta(1), on_expiry=Then.PROBE)  # E: makes no sense here
+def approval_probe(step: Step[Deploy]) -> Release:
+    raise NotImplementedError
+
+
+@deploy.approval("boss", on_expiry=Then.FAIL)  # E: no approval is endless
+def approval_endless(step: Step[Deploy]) -> Release:
+    raise NotImplementedError
+
+
+@deploy.approval(expires=timedelta(1), on_expiry=Then.FAIL)  # E: somebody approves
+def approval_nobody(step: Step[Deploy]) -> Release:
+    raise NotImplementedError
+
+
+@deploy.approval("boss", expires=timedelta(1), on_expiry=Then.FAIL)  # E: of another workflow
+def approval_other(step: Step[Lead]) -> Release:
+    raise NotImplementedError
+
+
+@audit.starts_on(order_changed)  # E: takes the payload
+def starts_wrong(event: Delivery) -> Audit:
+    raise NotImplementedError
+
+
+@audit.starts_on(order_changed)  # E: makes an input
+def starts_nothing(event: OrderChanged) -> str:
+    raise NotImplementedError
+
+
+@audit.starts_after(order_status)  # E: takes the other run
+def after_wrong(run: Run[Lead]) -> Audit:
+    raise NotImplementedError
+
+
+@audit.starts_after(order_status, "SUCCESS")  # E: a status is a member of RunStatus
+def after_text(run: Run[StatusChange]) -> Audit:
+    raise NotImplementedError
+
+
+def wrong_events(step: Step[StatusChange], db: Connection) -> None:
+    step.emit(order_changed, Delivery(message_id="x", status="BOUNCED"), key="x")  # E: another payload
+    step.emit(order_changed, OrderChanged(order_id="x", status="x"))  # E: an event has a key
+    step.output(approve_release)  # E: a step of another workflow
+    one_row(db)  # E: a connection has no count
+
+
+Event("X")  # E: an event has a payload type
+
 # ── declarations ──
 
 
@@ -139,6 +347,16 @@ def wrong_after(step: Step[Lead]) -> None:
 
 @intake.step(Effect.READ, on_failure=Then.EXPIRE)  # E: makes no sense here
 def wrong_then(step: Step[Lead]) -> None:
+    raise NotImplementedError
+
+
+@intake.step(Effect.CHANGE, idempotent=True, record=lambda step: step.input.emial)  # E: wrong field in a record
+def wrong_record(step: Step[Lead]) -> None:
+    raise NotImplementedError
+
+
+@intake.step(Effect.READ, stays=True)  # E: a reason is a text
+def wrong_stays(step: Step[Lead]) -> None:
     raise NotImplementedError
 
 
@@ -187,6 +405,8 @@ Workflow("X", Lead, version=1, owner="x")  # E: a workflow states its key
 Workflow("X", Lead, version=1, key=None)  # E: a workflow has an owner
 Workflow("X", Lead, version=1, owner="x", key=None, severity="BAD")  # E: no such severity
 Workflow("X", Lead, version=1, owner="x", key=None, on_failure=Then.EXPIRE)  # E: makes no sense here
+Workflow("X", Lead, version=1, owner="x", key=None, past_deadline=Then.CANCEL)  # E: makes no sense here
+Workflow("X", Lead, version=1, owner="x", key=None, runbook={3: "x"})  # E: neither a class nor a code
 Workflow("X", Lead, version="1", owner="x", key=None)  # E: a version is a number
 Retry()  # E: a retry says how often
 Retry(3, wait=5)  # E: a time is a timedelta

@@ -8,8 +8,18 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from halfway import Workflow
+from halfway.domain.check import check
+from halfway.domain.spec import WorkflowSpec
+from tests.typing.application import create_application
+from tests.typing.deploy import deploy
+from tests.typing.intake import intake
+from tests.typing.order_status import audit, order_status
+from tests.typing.orders import orders
 
 ROOT = Path(__file__).parents[2]
 CASES = Path(__file__).with_name("t_types.py")
@@ -63,5 +73,12 @@ def test_pyright_refuses_exactly_the_marked_lines(cases: Path) -> None:
     assert told(errors) == []
 
 
+@pytest.mark.parametrize("workflow", [intake, orders, order_status, audit, create_application, deploy], ids=lambda workflow: workflow.name)
+def test_what_an_author_writes_has_no_hole(workflow: Workflow[Any]) -> None:
+    assert [finding for finding in check(workflow.spec) if finding.level == "error"] == []
+    assert WorkflowSpec.from_json(workflow.spec.to_json()) == workflow.spec
+    assert list(workflow.handlers) == [step.name for step in workflow.spec.steps]
+
+
 def test_there_is_something_to_refuse() -> None:
-    assert len(expected()) >= 45
+    assert len(expected()) >= 85

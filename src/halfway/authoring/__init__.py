@@ -6,20 +6,26 @@ It must never know the engine, a store or a face.
 from __future__ import annotations
 
 from halfway.authoring.definition import StepDefinition
+from halfway.authoring.events import Event
 from halfway.authoring.policy import Errors, Queue, Retry
+from halfway.authoring.rows import one_row
 from halfway.authoring.run import Run
 from halfway.authoring.step import Absent, Artifact, AsyncMark, CannotTell, Failure, Found, Host, Mark, Step
 from halfway.authoring.steps import EffectStep, Handler, TransactionStep
+from halfway.authoring.triggers import Trigger
+from halfway.authoring.waits import Approval, WaitStep
 from halfway.authoring.workflow import Workflow
 from halfway.domain.contract import Place
 
 __all__ = [
     "Absent",
+    "Approval",
     "Artifact",
     "AsyncMark",
     "CannotTell",
     "EffectStep",
     "Errors",
+    "Event",
     "Failure",
     "Found",
     "Handler",
@@ -32,5 +38,8 @@ __all__ = [
     "Step",
     "StepDefinition",
     "TransactionStep",
+    "Trigger",
+    "WaitStep",
     "Workflow",
+    "one_row",
 ]

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeAlias, TypeVar, get_origin
 
 import typing_extensions
 from pydantic import BaseModel, TypeAdapter
 
 from halfway.authoring.definition import StepDefinition
-from halfway.authoring.options import checked_on_failure, positive
+from halfway.authoring.drafts import Draft, Helper
+from halfway.authoring.events import is_name
+from halfway.authoring.keys import key_of
+from halfway.authoring.options import check_then, checked_on_failure, positive
 from halfway.authoring.policy import microseconds
-from halfway.authoring.schemas import fingerprint
-from halfway.authoring.shape import Misshapen, adapter_for
-from halfway.authoring.steps import Draft, Handler, Helper
+from halfway.authoring.schemas import Misshapen, adapter_for, fingerprint
+from halfway.authoring.step import Step
+from halfway.authoring.steps import Handler
 from halfway.domain.check import check
 from halfway.domain.spec import OnFailure, PastDeadline, StepSpec, Then, WorkflowSpec
-from halfway.errors import DefinitionError, UnsafeStep
+from halfway.domain.strategy import default_on_failure
+from halfway.errors import DefinitionError, UnsafeStep, code_of
 
 I = TypeVar("I")
 
-_NAME = re.compile(r"[A-Z0-9_]{1,64}")
+Runbook: TypeAlias = Mapping[type[Exception] | str | None, str]  # by error class or code; None: every other error
+
 _SEVERITIES = ("LOW", "NORMAL", "HIGH", "CRITICAL")
 
 
@@ -44,15 +48,16 @@ def check_workflow(
     version: int,
     owner: str,
     severity: str,
-    on_failure: OnFailure,
+    on_failure: OnFailure | None,
     past_deadline: PastDeadline,
+    runbook: Runbook,
     timeout: timedelta | None,
     stuck_after: timedelta | None,
     keyed: bool,
     locked: bool,
 ) -> WorkflowSpec:
     """The workflow's own options as a Spec without steps; raises Misshapen for one that cannot work."""
-    if not _is_name(name):
+    if not is_name(name):
         raise Misshapen(f"{name!r} is no name for a workflow.", "Use A-Z, 0-9 and '_', at most 64.")
     if not _is_whole(version) or version < 1:
         raise Misshapen(f"version is {version!r}.", "Give a whole number of at least 1, and raise it when runs must not mix.")
@@ -60,21 +65,36 @@ def check_workflow(
         raise Misshapen("nobody owns it.", "Give owner='…', the role that decides where a step names no approver.")
     if severity not in _SEVERITIES:
         raise Misshapen(f"severity is {severity!r}.", f"Give one of {', '.join(_SEVERITIES)}.")
-    if past_deadline not in (Then.EXPIRE, Then.MANUAL):
-        raise Misshapen(f"past_deadline is {past_deadline}.", "Give Then.EXPIRE or Then.MANUAL.")
+    check_then("past_deadline", past_deadline, (Then.EXPIRE, Then.COMPENSATE, Then.MANUAL))
     return WorkflowSpec(
         type=name,
         version=version,
         owner=owner.strip(),
         steps=(),
         severity=severity,
-        on_failure=checked_on_failure(on_failure),
+        on_failure=checked_on_failure(on_failure) or Then.FAIL,
         past_deadline=past_deadline,
         timeout=None if timeout is None else microseconds(positive("timeout", timeout)),
         stuck_after=None if stuck_after is None else microseconds(positive("stuck_after", stuck_after)),
         keyed=keyed,
         locked=locked,
+        runbook=_runbook(runbook),
     )
+
+
+def _runbook(given: Runbook) -> tuple[tuple[str, str], ...]:
+    """What to do about each error, by its code; a code that is no name would never be found."""
+    found: dict[str, str] = {}
+    for error, text in given.items():
+        code = "" if error is None else error if isinstance(error, str) else code_of(error)
+        if code in found:
+            raise Misshapen(f"runbook names {code or 'every other error'} twice.", "Keep one.")
+        if code and not is_name(code):
+            raise Misshapen(f"runbook names {code!r}, which is no error code.", "Give an exception class, a code in capitals, or None.")
+        if not _is_told(text):
+            raise Misshapen(f"runbook says nothing about {code or 'every other error'}.", "Say what a person should do.")
+        found[code] = text.strip()
+    return tuple(sorted(found.items()))
 
 
 def input_adapter(input: type[I]) -> TypeAdapter[I]:
@@ -92,6 +112,7 @@ def build(frame: WorkflowSpec, adapter: TypeAdapter[Any], steps: Mapping[str, tu
         raise DefinitionError("DEFINITION", workflow=frame.type, problem="it has no steps.", remedy="Declare at least one.")
     schema = fingerprint(adapter)
     spec = dataclasses.replace(frame, input_schema=schema, steps=tuple(draft.to_spec(schema) for _, draft in steps.values()))
+    spec = dataclasses.replace(spec, steps=tuple(_decided(step, spec, steps[step.name][1]) for step in spec.steps))
     for finding in check(spec):
         if finding.level == "error":
             raise UnsafeStep("UNSAFE_STEP", workflow=spec.type, step=finding.step, problem=finding.problem, remedy=finding.remedy)
@@ -105,7 +126,17 @@ def build(frame: WorkflowSpec, adapter: TypeAdapter[Any], steps: Mapping[str, tu
     return Built(spec=spec, handlers=MappingProxyType(handlers))
 
 
+def _decided(step: StepSpec, spec: WorkflowSpec, draft: Draft) -> StepSpec:
+    """The step with what its final failure means, also where nobody said it: only a finished graph can tell (R-D5)."""
+    if draft.settings.on_failure is not None:
+        return step
+    return dataclasses.replace(step, on_failure=default_on_failure(step, spec))
+
+
 def _handler(step: StepSpec, draft: Draft, adapter: TypeAdapter[Any], upstream: frozenset[StepDefinition[Any, object]]) -> Handler:
+    undo = draft.undo
+    probe, verify = draft.probe, draft.verify
+    undo_probe, shown = (None, None) if undo is None else (undo.probe, undo.draft)
     return Handler(
         name=step.name,
         code=step.code,
@@ -117,18 +148,37 @@ def _handler(step: StepSpec, draft: Draft, adapter: TypeAdapter[Any], upstream: 
         takes_mark=draft.shape.takes_mark,
         input_adapter=adapter,
         output_adapter=draft.shape.output,
+        body_adapter=draft.shape.returns,
         errors=draft.settings.errors,
         effect_key=draft.settings.effect_key,
-        probe=_function(draft.probe),
-        probe_is_async=draft.probe is not None and draft.probe.is_async,
-        verify=_function(draft.verify),
-        verify_is_async=draft.verify is not None and draft.verify.is_async,
+        probe=_function(probe),
+        probe_is_async=_is_async(probe),
+        verify=_function(verify),
+        verify_is_async=_is_async(verify),
         upstream=upstream,
+        wait=step.wait,
+        record=_record(step.name, draft.settings.record),
+        undo=None if undo is None else undo.body.function,
+        undo_is_async=undo is not None and undo.body.is_async,
+        undo_takes_mark=undo is not None and undo.takes_mark,
+        undo_probe=_function(undo_probe),
+        undo_probe_is_async=_is_async(undo_probe),
+        draft=_function(shown),
+        draft_is_async=_is_async(shown),
+        draft_adapter=None if undo is None else undo.draft_returns,
     )
+
+
+def _record(name: str, record: Callable[[Step[Any]], str] | None) -> Callable[[Step[Any]], str] | None:
+    return None if record is None else lambda step: key_of(f"record of {name}", record, step)
 
 
 def _function(helper: Helper | None) -> Any:
     return None if helper is None else helper.function
+
+
+def _is_async(helper: Helper | None) -> bool:
+    return helper is not None and helper.is_async
 
 
 def _is_model(kind: object) -> bool:
@@ -137,10 +187,6 @@ def _is_model(kind: object) -> bool:
 
 def _is_typeddict(kind: object) -> bool:
     return typing.is_typeddict(kind) or typing_extensions.is_typeddict(kind)
-
-
-def _is_name(name: object) -> bool:
-    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def _is_whole(number: object) -> bool:

@@ -9,21 +9,26 @@ from typing import Any, Generic, TypedDict, TypeVar, cast
 
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.policy import LONGEST, Errors, Queue, Retry
-from halfway.authoring.shape import Misshapen
+from halfway.authoring.schemas import Misshapen
 from halfway.authoring.step import Step
-from halfway.domain.spec import OnFailure, Sort, Then
+from halfway.domain.spec import WAITS, Effect, OnFailure, Sort, Then
 
 I = TypeVar("I")
 
 TIMEOUT = timedelta(minutes=5)
 
 
-class Work(TypedDict, Generic[I], total=False):
-    """Where a step stands, how it is executed, and its contract."""
+class Place(TypedDict, Generic[I], total=False):
+    """Where a step stands in the graph, and what its end means for the run."""
 
     name: str  # default: the function's name in capitals
     after: Sequence[StepDefinition[I, object]]  # default: the step declared just before; []: at once
-    on_failure: OnFailure  # default: the workflow's
+    on_failure: OnFailure  # default: the workflow's; if it says nothing, what the steps before allow
+
+
+class Work(Place[I], Generic[I], total=False):
+    """How a step is executed, and its contract."""
+
     retry: Retry
     timeout: timedelta
     queue: Queue
@@ -34,6 +39,9 @@ class Work(TypedDict, Generic[I], total=False):
     evidence: str  # what proves that it ran, where no probe can look
     accept_unknown: str  # why no probe is possible; silences the recommendation, never the rule
     effect_key: Callable[[Step[I]], str]  # a business key instead of run and step, so that two runs meet at the receiver
+    record: Callable[[Step[I]], str]  # what a CHANGE changes; held for every run while the outcome is unknown
+    requires_approval: bool  # the approver is asked before every attempt, the first included
+    stays: str  # why it may stay when the run is undone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +49,7 @@ class Settings:
     """A step's options, complete and checked."""
 
     after: tuple[str, ...]
-    on_failure: OnFailure
+    on_failure: OnFailure | None  # None: nobody said
     retry: Retry
     timeout: timedelta
     queue: Queue
@@ -53,13 +61,16 @@ class Settings:
     evidence: str
     accept_unknown: str
     effect_key: Callable[[Step[Any]], str] | None
+    record: Callable[[Step[Any]], str] | None
+    requires_approval: bool
+    stays: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Defaults:
     """What a workflow gives to all its steps."""
 
-    on_failure: OnFailure
+    on_failure: OnFailure | None
     retry: Retry
     errors: Errors
     queue: Queue
@@ -79,16 +90,27 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "evidence": (str, "a text"),
     "accept_unknown": (str, "the reason"),
     "effect_key": (Callable, "a function of the step"),  # type: ignore[dict-item]
+    "record": (Callable, "a function of the step"),  # type: ignore[dict-item]
+    "requires_approval": (bool, "True or False"),
+    "stays": (str, "the reason"),
 }
-_NEEDS_EFFECT = ("idempotent", "accept_unknown", "effect_key")
+_NEEDS_EFFECT = ("idempotent", "accept_unknown", "effect_key", "record")
+_OF_A_WAIT = ("name", "after", "on_failure")
 
 
-def settle_options(options: Mapping[str, object], *, sort: Sort, after: tuple[str, ...], defaults: Defaults) -> Settings:
+def settle_options(
+    options: Mapping[str, object], *, sort: Sort, effect: Effect | None, after: tuple[str, ...], defaults: Defaults
+) -> Settings:
     """The options of one step with the workflow's defaults; raises Misshapen for one that cannot work."""
     for name, value in options.items():
         _check_kind(name, value)
         if sort is Sort.TRANSACTION and name in _NEEDS_EFFECT:
             raise Misshapen(f"{name}= means nothing in a transaction.", "A transaction's answer cannot be lost; remove the option.")
+        if sort in WAITS and name not in _OF_A_WAIT:
+            problem = f"{name}= means nothing in a wait."
+            raise Misshapen(problem, f"A wait sends nothing; its options are {', '.join(_OF_A_WAIT)} and those of its decorator.")
+    if "record" in options and effect is not Effect.CHANGE:
+        raise Misshapen(f"record= means nothing in a {effect}.", "Only what an Effect.CHANGE changes is held; remove the option.")
     given = cast("Work[Any]", options)
     timeout = positive("timeout", given.get("timeout", TIMEOUT))
     idempotent = given.get("idempotent", False)
@@ -109,6 +131,9 @@ def settle_options(options: Mapping[str, object], *, sort: Sort, after: tuple[st
         evidence=_text(given, "evidence"),
         accept_unknown=_text(given, "accept_unknown"),
         effect_key=given.get("effect_key"),
+        record=given.get("record"),
+        requires_approval=given.get("requires_approval", False),
+        stays=_text(given, "stays"),
     )
 
 
@@ -119,10 +144,17 @@ def positive(name: str, time: timedelta) -> timedelta:
     return time
 
 
-def checked_on_failure(then: OnFailure) -> OnFailure:
-    """What follows a final failure, if it is one of the two that make sense."""
-    if then not in (Then.FAIL, Then.MANUAL):
-        raise Misshapen(f"on_failure is {then}.", "Give Then.FAIL or Then.MANUAL.")
+def check_then(name: str, then: object, allowed: tuple[Then, ...]) -> None:
+    """Refuses what happens next, if it is none of those that make sense there."""
+    if not isinstance(then, Then) or then not in allowed:
+        *first, last = (f"Then.{one}" for one in allowed)
+        raise Misshapen(f"{name} is {then}.", f"Give {', '.join(first)} or {last}.")
+
+
+def checked_on_failure(then: OnFailure | None) -> OnFailure | None:
+    """What follows a final failure; None if nobody said."""
+    if then is not None:
+        check_then("on_failure", then, (Then.FAIL, Then.COMPENSATE, Then.MANUAL))
     return then
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
+
+from pydantic import BaseModel, GetCoreSchemaHandler, Json, TypeAdapter
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_after_validator_function
 
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.step import Failure
@@ -52,5 +56,55 @@ class Run(Generic[I]):
             raise NotFound("OUTPUT_MISSING", step=step.name, run=self.id, status=self._steps[step.name])
         return step.decode(text)
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """So that a stored run comes back as one."""
+        (input,) = get_args(source)
+        return no_info_after_validator_function(_run, handler(_Stored.__class_getitem__(input)))
+
     def __repr__(self) -> str:
         return f"<run {self.id} of {self.type}: {self.status}>"
+
+
+class _StoredFailure(BaseModel):
+    """Why it failed; a record may have failed without a message."""
+
+    step: str
+    code: str | None
+    message: str | None
+
+
+class _Stored(BaseModel, Generic[I]):
+    """A run as JSON: what another run gets that waited for it, or that it started."""
+
+    id: str
+    type: str
+    version: int
+    key: str | None
+    status: RunStatus
+    input: Json[I]  # JSON text, as it is kept
+    failure: _StoredFailure | None
+    outputs: dict[str, str]  # JSON text by step
+    steps: dict[str, str]
+
+
+def run_adapter(input: type[I]) -> TypeAdapter[Run[I]]:
+    """The adapter that makes a run with this input from its stored JSON."""
+    run: Any = Run  # the input is known when the program runs only
+    return TypeAdapter(run[input])
+
+
+def _run(stored: _Stored[I]) -> Run[I]:
+    why = stored.failure
+    return Run(
+        id=stored.id,
+        type=stored.type,
+        version=stored.version,
+        key=stored.key,
+        status=stored.status,
+        input=stored.input,
+        failure=None if why is None else Failure(why.step, why.code or "", why.message or ""),
+        created=False,
+        outputs=stored.outputs,
+        steps=stored.steps,
+    )

@@ -4,13 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+import typing
+from collections.abc import Coroutine, Iterator
 from typing import Any, cast
 
 from pydantic import TypeAdapter
 
 _PROSE = ("title", "description", "examples")
 _NAMED = ("properties", "$defs", "patternProperties")  # here the keys are the author's names, not JSON Schema's
+
+
+class Misshapen(Exception):
+    """Why a function or a type cannot be used; the caller knows where it stands."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.problem, self.remedy = problem, remedy
+
+
+def adapter_for(annotation: Any) -> TypeAdapter[Any]:
+    """The pydantic adapter of a type; refuses a type whose values cannot be kept."""
+    if typing.get_origin(annotation) in (Coroutine, typing.Awaitable):
+        raise Misshapen("the annotation is a coroutine.", "Write the function with 'async def' and annotate what it returns.")
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0]
+        raise Misshapen(f"pydantic cannot handle {annotation!r}: {reason}.", "Use a model, a dataclass or a plain type.") from error
+    if mentions(adapter, kind="generator"):
+        raise Misshapen(f"{annotation!r} can be read only once.", "Use list[…].")
+    if mentions(adapter, kind="callable"):
+        raise Misshapen(f"{annotation!r} holds a function, which is not data.", "Use a model, a dataclass or a plain type.")
+    return adapter
 
 
 def mentions(adapter: TypeAdapter[Any], *, kind: str | None = None, cls: type | None = None) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import typing
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from types import FunctionType
@@ -12,16 +11,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from halfway.authoring.schemas import mentions
+from halfway.authoring.schemas import Misshapen, adapter_for
 from halfway.authoring.step import AsyncMark, Mark
-
-
-class Misshapen(Exception):
-    """Why a function or a type cannot be used; the caller knows where it stands."""
-
-    def __init__(self, problem: str, remedy: str) -> None:
-        super().__init__(problem)
-        self.problem, self.remedy = problem, remedy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +21,8 @@ class Shape:
 
     is_async: bool
     takes_mark: bool
-    output: TypeAdapter[Any]
+    output: TypeAdapter[Any]  # what readers of the step get
+    returns: TypeAdapter[Any]  # what the function itself returns; another thing only in a wait
 
 
 def read_step(function: Callable[..., object], names: Mapping[str, Any]) -> Shape:
@@ -41,7 +33,8 @@ def read_step(function: Callable[..., object], names: Mapping[str, Any]) -> Shap
         raise Misshapen(f"{called(function)} takes {len(taken)} arguments.", "Take the step, and the mark if you want it.")
     if len(taken) == 2:
         _check_mark(annotation_of(function, taken[1], names), is_async)
-    return Shape(is_async=is_async, takes_mark=len(taken) == 2, output=_output(function, names))
+    output = returned(function, names)
+    return Shape(is_async=is_async, takes_mark=len(taken) == 2, output=output, returns=output)
 
 
 def read_transaction(function: Callable[..., object], names: Mapping[str, Any]) -> Shape:
@@ -51,7 +44,38 @@ def read_transaction(function: Callable[..., object], names: Mapping[str, Any]) 
     taken = parameters(function)
     if len(taken) != 2:
         raise Misshapen(f"{called(function)} takes {len(taken)} arguments.", "Take the step and the connection.")
-    return Shape(is_async=False, takes_mark=False, output=_output(function, names))
+    output = returned(function, names)
+    return Shape(is_async=False, takes_mark=False, output=output, returns=output)
+
+
+def read_wait(function: Callable[..., object], *, returns: TypeAdapter[Any], output: TypeAdapter[Any]) -> Shape:
+    """The shape of the function of a wait, which says what it waits for."""
+    found = len(parameters(function))
+    if found != 1:
+        raise Misshapen(f"{called(function)} takes {found} arguments.", "Take the step; a wait begins no effect, so it has no mark.")
+    return Shape(is_async=is_coroutine(function), takes_mark=False, output=output, returns=returns)
+
+
+def read_undo(function: Callable[..., object], names: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Whether an undo is `async def`, and whether it takes the mark."""
+    is_async = is_coroutine(function)
+    taken = parameters(function)
+    if len(taken) not in (2, 3):
+        told = "Take the step and its output, and the mark if you want it."
+        raise Misshapen(f"the undo {called(function)} takes {len(taken)} arguments.", told)
+    if len(taken) == 3:
+        _check_mark(annotation_of(function, taken[2], names), is_async, which="third", what="undo")
+    return is_async, len(taken) == 3
+
+
+def read_transaction_undo(function: Callable[..., object]) -> None:
+    """Refuses what cannot be the undo of a transaction."""
+    if is_coroutine(function):
+        problem = f"the undo {called(function)} is 'async def', but a transaction holds its connection while it runs."
+        raise Misshapen(problem, "Write it with 'def'.")
+    found = len(parameters(function))
+    if found != 3:
+        raise Misshapen(f"the undo {called(function)} takes {found} arguments.", "Take the step, the connection and the output.")
 
 
 def read_helper(function: Callable[..., object], *, takes: int, what: str) -> bool:
@@ -61,22 +85,6 @@ def read_helper(function: Callable[..., object], *, takes: int, what: str) -> bo
         told = "the step" if takes == 1 else "the step and its output"
         raise Misshapen(f"the {what} {called(function)} takes {found} arguments.", f"Take {told}.")
     return is_coroutine(function)
-
-
-def adapter_for(annotation: Any) -> TypeAdapter[Any]:
-    """The pydantic adapter of a type; refuses a type whose values cannot be kept."""
-    if typing.get_origin(annotation) in (Coroutine, typing.Awaitable):
-        raise Misshapen("the annotation is a coroutine.", "Write the function with 'async def' and annotate what it returns.")
-    try:
-        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0]
-        raise Misshapen(f"pydantic cannot handle {annotation!r}: {reason}.", "Use a model, a dataclass or a plain type.") from error
-    if mentions(adapter, kind="generator"):
-        raise Misshapen(f"{annotation!r} can be read only once.", "Use list[…].")
-    if mentions(adapter, kind="callable"):
-        raise Misshapen(f"{annotation!r} holds a function, which is not data.", "Use a model, a dataclass or a plain type.")
-    return adapter
 
 
 def called(function: object) -> str:
@@ -108,19 +116,20 @@ def annotation_of(function: Callable[..., object], parameter: inspect.Parameter,
     return _evaluated(function, parameter.annotation, names)
 
 
-def _check_mark(annotation: object, is_async: bool) -> None:
+def _check_mark(annotation: object, is_async: bool, *, which: str = "second", what: str = "step") -> None:
     if annotation is inspect.Parameter.empty:
         return
     wanted = AsyncMark if is_async else Mark
     if annotation is not wanted:
         how = "async def" if is_async else "def"
         raise Misshapen(
-            f"the second argument is annotated as {getattr(annotation, '__name__', annotation)}.",
-            f"A '{how}' step takes 'mark: {wanted.__name__}' there, or nothing.",
+            f"the {which} argument is annotated as {getattr(annotation, '__name__', annotation)}.",
+            f"A '{how}' {what} takes 'mark: {wanted.__name__}' there, or nothing.",
         )
 
 
-def _output(function: Callable[..., object], names: Mapping[str, Any]) -> TypeAdapter[Any]:
+def returned(function: Callable[..., object], names: Mapping[str, Any]) -> TypeAdapter[Any]:
+    """The adapter of what a function says that it returns."""
     annotation = inspect.signature(function).return_annotation
     if annotation is inspect.Signature.empty:
         raise Misshapen(f"{called(function)} does not say what it returns.", "Annotate it, '-> None' if it returns nothing.")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,6 +17,8 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 from pydantic import TypeAdapter
 
 from halfway.authoring.definition import StepDefinition
+from halfway.authoring.events import Event
+from halfway.authoring.keys import checked_key
 from halfway.authoring.values import decode, encode
 from halfway.domain.contract import Place
 from halfway.errors import DefinitionError, HalfwayError, InvalidInput, NotFound
@@ -118,6 +121,22 @@ class Host(Protocol):
 
     def read(self, artifact_id: str, name: str, /) -> bytes: ...
 
+    def may_emit(self) -> bool:
+        """False in a probe, a check or a draft: what only looks sends nothing."""
+        ...
+
+    def emit(self, event: str, key: str, payload_json: str, /) -> None:
+        """Kept with the success of this attempt, or not at all."""
+        ...
+
+    def cause(self) -> Failure | None:
+        """Which step's failure led here; None where nothing has failed."""
+        ...
+
+    def draft_text(self) -> str | None:
+        """As JSON what the approver of this undo was shown; None if no draft was made."""
+        ...
+
     def take_mark(self) -> None:
         """Returns when the mark is committed; raises MarkRefused or AttemptEnded if nothing may begin."""
         ...
@@ -191,11 +210,14 @@ class Step(Generic[InputT_co]):
         input: TypeAdapter[Any],
         upstream: frozenset[StepDefinition[Any, object]],
         effect_key: Callable[[Step[Any]], str] | None = None,
+        undoing: bool = False,
     ) -> None:
+        """undoing: this is an undo, which must not meet its step under the same business key at the receiver."""
         self._host = host
         self._adapter = input
         self._upstream = upstream
         self._effect_key = effect_key
+        self._undoing = undoing
         self._input: object = _MISSING
         self._outputs: dict[StepDefinition[Any, object], object] = {}
         self._key: str | None = None
@@ -239,6 +261,17 @@ class Step(Generic[InputT_co]):
         """The time until this attempt times out: give it to clients as their timeout."""
         return timedelta(seconds=max(0.0, self._host.remaining()))
 
+    @property
+    def cause(self) -> Failure | None:
+        """Why the run is being undone: the step that failed, and its code."""
+        return self._host.cause()
+
+    @property
+    def draft(self) -> Json:
+        """In an undo: what its approver was shown; None if no draft was made."""
+        text = self._host.draft_text()
+        return None if text is None else cast(Json, json.loads(text))
+
     def output(self, step: StepDefinition[InputT_co, T], /) -> T:
         """What an earlier step returned. Never does I/O."""
         self._host.ensure_running()
@@ -251,6 +284,13 @@ class Step(Generic[InputT_co]):
         """Keeps facts that prove what happened; durable when it returns, also if the step then fails."""
         self._host.ensure_running()
         self._host.evidence(encode(_facts(), facts, what=f"evidence of {self._host.step_name}"))
+
+    def emit(self, event: Event[T], payload: T, /, *, key: str) -> None:
+        """Sends an event together with this step's success, or not at all."""
+        self._host.ensure_running()
+        if not self._host.may_emit():
+            raise DefinitionError("EMIT_REFUSED", step=self._host.step_name, run=self._host.run_id, event=event.name)
+        self._host.emit(event.name, checked_key(f"key of the event {event.name}", key), event.encode(payload))
 
     def save(self, name: str, content: str | bytes, /) -> Artifact:
         """Stores content of any size and returns the reference to it."""
@@ -281,7 +321,7 @@ class Step(Generic[InputT_co]):
         key = effect_key(self)
         if not isinstance(key, str) or not key:
             raise InvalidInput("KEY_INVALID", what=f"effect_key of {self._host.step_name}", problem=f"it gave {type(key).__name__}.")
-        return key
+        return f"{key}:undo" if self._undoing else key
 
 
 @cache

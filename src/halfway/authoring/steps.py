@@ -1,108 +1,30 @@
-"""Declared steps and what is attached to them: probes, verifiers; and the handler that the engine runs."""
+"""Declared steps and what is attached to them: probes, verifiers, undos; and the handler that the engine runs."""
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 from pydantic import TypeAdapter
 
 from halfway.authoring.definition import StepDefinition
-from halfway.authoring.options import Settings
+from halfway.authoring.drafts import SETTLE, Draft, first_line
+from halfway.authoring.options import TIMEOUT
 from halfway.authoring.policy import THREE_TIMES, Errors, Retry, microseconds
-from halfway.authoring.schemas import fingerprint, mentions, short_hash
-from halfway.authoring.shape import Misshapen, Shape, read_helper
-from halfway.authoring.step import Absent, Artifact, AsyncMark, CannotTell, Found, Host, Mark, Step
-from halfway.domain.spec import Effect, ProbeSpec, Sort, StepSpec
-from halfway.errors import DefinitionError
+from halfway.authoring.step import Absent, AsyncMark, CannotTell, Found, Host, Mark, Step
+from halfway.authoring.undo import Drafting, Maybe, TransactionUndo, UndoDecorator, UndoOptions, UndoProbe, undoing
+from halfway.domain.spec import WAITS, Effect, ProbeSpec, Risk, Sort, WaitSpec
 
 I = TypeVar("I")
 O = TypeVar("O")
-T = TypeVar("T")
 DbT = TypeVar("DbT")
 
-Maybe: TypeAlias = T | Awaitable[T]  # every function may be `def` or `async def`
 Answer: TypeAlias = Found[O] | Absent | CannotTell
-# A probe takes what the step took; verify takes that, and then what the step returned.
+# A probe takes what the step took; verify and compensate take that, and then what the step returned.
 Look: TypeAlias = Callable[[Step[I]], Maybe[Answer[O]]]
 Check: TypeAlias = Callable[[Step[I], O], Maybe[bool]]
-
-SETTLE = timedelta(seconds=60)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Helper:
-    """A function attached to a step."""
-
-    function: Callable[..., object]
-    is_async: bool
-
-
-@dataclass(kw_only=True)
-class Draft:
-    """All that is known of a declared step; it may grow until the workflow is used."""
-
-    workflow: str
-    name: str
-    sort: Sort
-    effect: Effect | None
-    connection: type | None
-    body: Callable[..., object]
-    shape: Shape
-    settings: Settings
-    probe: Helper | None = None
-    probe_spec: ProbeSpec | None = None
-    verify: Helper | None = None
-    sealed: bool = field(default=False)
-
-    def attach(self, what: str, function: Callable[..., object], takes: int, taken: Helper | None) -> Helper:
-        """Checks a function that is being attached."""
-        if self.sealed:
-            raise self.refusal(f"a {what} is added after the workflow was used.", "Declare everything before Halfway gets it.")
-        if taken is not None:
-            raise self.refusal(f"a second {what} is declared.", "Keep one.")
-        try:
-            return Helper(function=function, is_async=read_helper(function, takes=takes, what=what))
-        except Misshapen as bad:
-            raise self.refusal(bad.problem, bad.remedy) from None
-
-    def refusal(self, problem: str, remedy: str) -> DefinitionError:
-        return DefinitionError("DEFINITION", workflow=self.workflow, problem=f"step {self.name}: {problem}", remedy=remedy)
-
-    def _repeats(self) -> tuple[str, ...]:
-        """What makes a repeat harmless must be the same in the code that repeats."""
-        settings = self.settings
-        return (("idempotent",) if settings.idempotent else ()) + (("business key",) if settings.effect_key is not None else ())
-
-    def to_spec(self, input_schema: str) -> StepSpec:
-        """The step as data."""
-        settings, output_schema = self.settings, fingerprint(self.shape.output)
-        return StepSpec(
-            name=self.name,
-            sort=self.sort,
-            effect=self.effect,
-            after=settings.after,
-            retry=settings.retry.to_spec(),
-            timeout=microseconds(settings.timeout),
-            queue=settings.queue.name,
-            takes_mark=self.shape.takes_mark,
-            idempotent=settings.idempotent,
-            idempotent_for=None if settings.idempotent_for is None else microseconds(settings.idempotent_for),
-            probe=self.probe_spec,
-            verifies=self.verify is not None or mentions(self.shape.output, cls=Artifact),
-            evidence=settings.evidence,
-            accept_unknown=settings.accept_unknown,
-            approver=settings.approver,
-            on_failure=settings.on_failure,
-            irreversible=settings.irreversible,
-            business_key=settings.effect_key is not None,
-            output_schema=output_schema,
-            code=short_hash(self.workflow, self.name, self.effect or self.sort, input_schema, output_schema, *self._repeats()),
-        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,6 +41,7 @@ class Handler:
     takes_mark: bool
     input_adapter: TypeAdapter[Any]
     output_adapter: TypeAdapter[Any]
+    body_adapter: TypeAdapter[Any]  # of what the body itself returns; another one only in a wait, where it says what for
     errors: Errors
     effect_key: Callable[[Step[Any]], str] | None
     probe: Callable[..., object] | None
@@ -126,14 +49,29 @@ class Handler:
     verify: Callable[..., object] | None
     verify_is_async: bool
     upstream: frozenset[StepDefinition[Any, object]]
+    wait: WaitSpec | None
+    record: Callable[[Step[Any]], str] | None  # answers a key that can be kept, or raises InvalidInput
+    undo: Callable[..., object] | None  # takes step and output; in a transaction step, connection and output; last the mark
+    undo_is_async: bool
+    undo_takes_mark: bool
+    undo_probe: Callable[..., object] | None  # takes step and output
+    undo_probe_is_async: bool
+    draft: Callable[..., object] | None  # takes step and output
+    draft_is_async: bool
+    draft_adapter: TypeAdapter[Any] | None  # of what the draft returns
 
-    def step(self, host: Host) -> Step[Any]:
-        """The author's view of one attempt."""
-        return Step(host, input=self.input_adapter, upstream=self.upstream, effect_key=self.effect_key)
+    @property
+    def waits(self) -> bool:
+        """Whether its body only says what it waits for."""
+        return self.sort in WAITS
 
-    def mark(self, host: Host) -> Mark | AsyncMark:
-        """A fresh effect mark for one attempt."""
-        return AsyncMark(host) if self.is_async else Mark(host)
+    def step(self, host: Host, *, undoing: bool = False) -> Step[Any]:
+        """The author's view of one attempt; `undoing`: of the undo, its probe or its draft."""
+        return Step(host, input=self.input_adapter, upstream=self.upstream, effect_key=self.effect_key, undoing=undoing)
+
+    def mark(self, host: Host, *, undoing: bool = False) -> Mark | AsyncMark:
+        """A fresh effect mark for one attempt of the body, or of the undo."""
+        return AsyncMark(host) if (self.undo_is_async if undoing else self.is_async) else Mark(host)
 
 
 class EffectStep(StepDefinition[I, O], Generic[I, O]):
@@ -172,17 +110,49 @@ class EffectStep(StepDefinition[I, O], Generic[I, O]):
         draft.verify = draft.attach("verify function", holds, 2, draft.verify)
         return holds
 
+    def compensate(
+        self,
+        risk: Risk,
+        /,
+        *,
+        effect: Effect | None = None,
+        idempotent: bool = False,
+        probe: UndoProbe[I, O] | None = None,
+        settle: timedelta = SETTLE,
+        draft: Drafting[I, O] | None = None,
+        approver: str = "",
+        retry: Retry = THREE_TIMES,
+        timeout: timedelta = TIMEOUT,
+        evidence: str = "",
+    ) -> UndoDecorator[I, O]:
+        """Declares the function that corrects what the step did when the run cannot go on.
+
+        It takes the step and its output, and the mark if it wants it. HIGH and CRITICAL wait for a person, and so does an undo that
+        notifies or changes; `draft` makes what this person is shown. `effect` is what the undo itself does; by default the same.
+        `probe` looks whether the undo happened; its Absent counts only `settle` after the attempt was gone.
+        """
+        options = UndoOptions(
+            risk=risk, effect=effect, idempotent=idempotent, probe=probe, draft=draft, approver=approver, retry=retry, timeout=timeout,
+            evidence=evidence, settle=settle,
+        )  # fmt: skip
+        return UndoDecorator(self._draft, options)
+
 
 class TransactionStep(StepDefinition[I, O], Generic[I, DbT, O]):
     """A step in the own database. No probe: what commits with its checkpoint cannot be in doubt."""
 
     def __init__(self, draft: Draft) -> None:
         super().__init__(workflow=draft.workflow, name=draft.name, adapter=draft.shape.output)
+        self._draft = draft
 
+    def compensate(
+        self, risk: Risk, /, *, approver: str = "", retry: Retry = THREE_TIMES
+    ) -> Callable[[TransactionUndo[I, DbT, O]], TransactionUndo[I, DbT, O]]:
+        """Declares the function that corrects what the step wrote; it is a transaction too, and takes step, connection and output."""
+        options = UndoOptions(risk=risk, effect=None, approver=approver, retry=retry, timeout=TIMEOUT)
 
-def first_line(function: Callable[..., object]) -> str:
-    """The first sentence of a function's docstring, else its name in words."""
-    text = (inspect.getdoc(function) or "").strip()
-    if not text:
-        return re.sub(r"_+", " ", str(getattr(function, "__name__", ""))).strip()
-    return text.splitlines()[0].strip()
+        def declare(function: TransactionUndo[I, DbT, O]) -> TransactionUndo[I, DbT, O]:
+            self._draft.undo = undoing(self._draft, function, options, {})
+            return function
+
+        return declare

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import re
+import dataclasses
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
+from functools import partial
+from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_origin, overload
 
-from pydantic import TypeAdapter
 from typing_extensions import Unpack
 
-from halfway.authoring.building import Built, build, check_workflow, input_adapter
-from halfway.authoring.definition import StepDefinition
-from halfway.authoring.options import Defaults, Work, settle_options
+from halfway.authoring.building import Built, Runbook, build, check_workflow
+from halfway.authoring.keys import key_of
+from halfway.authoring.options import Defaults, Work
 from halfway.authoring.policy import DEFAULT_QUEUE, NO_ERRORS, THREE_TIMES, Errors, Queue, Retry
-from halfway.authoring.shape import Misshapen, called, read_step, read_transaction
+from halfway.authoring.schemas import Misshapen
+from halfway.authoring.shape import read_step, read_transaction
 from halfway.authoring.step import AsyncMark, Mark, Step
-from halfway.authoring.steps import Draft, EffectStep, Handler, TransactionStep
+from halfway.authoring.steps import EffectStep, Handler, TransactionStep
+from halfway.authoring.triggers import Trigger, Triggered
 from halfway.authoring.values import decode, encode
 from halfway.domain.spec import Effect, OnFailure, PastDeadline, Sort, Then, WorkflowSpec
-from halfway.errors import DefinitionError, InvalidInput
+from halfway.errors import InvalidInput
 
 I = TypeVar("I")
 O = TypeVar("O")
 DbT = TypeVar("DbT")
-DefinitionT = TypeVar("DefinitionT", bound=StepDefinition[Any, Any])
 
 Severity: TypeAlias = Literal["LOW", "NORMAL", "HIGH", "CRITICAL"]
 
-KEY_LIMIT = 512
-_NAME = re.compile(r"[A-Z0-9_]{1,64}")
 _CONNECTIONS = ("sqlite3.Connection", "psycopg.Connection")
 
 
@@ -53,10 +53,11 @@ class StepDecorator(Generic[I]):
         return self._workflow.declare(function, self._options, names=names, effect=self._effect)
 
 
-class Workflow(Generic[I]):
+class Workflow(Triggered[I], Generic[I]):
     """A definition in code: named steps, and what happens when they stop anywhere.
 
-    Declare its steps with `@workflow.step(Effect.X)` and `@workflow.transaction(Connection)`.
+    Declare its steps with `@workflow.step(Effect.X)`, `@workflow.transaction(Connection)`, and its waits with `@workflow.wait_for(…)`,
+    `@workflow.wait_until()` and `@workflow.approval(role, …)`.
     """
 
     def __init__(
@@ -70,8 +71,9 @@ class Workflow(Generic[I]):
         key: Callable[[I], str] | None,
         resource: Callable[[I], str] | None = None,
         severity: Severity = "NORMAL",
-        on_failure: OnFailure = Then.FAIL,
+        on_failure: OnFailure | None = None,
         past_deadline: PastDeadline = Then.EXPIRE,
+        runbook: Runbook = MappingProxyType({}),
         timeout: timedelta | None = None,
         stuck_after: timedelta | None = None,
         retry: Retry = THREE_TIMES,
@@ -81,13 +83,12 @@ class Workflow(Generic[I]):
         """key: names the business case, without personal data; None: every start is a new run.
 
         resource: one run at a time has it. timeout: of the whole run; the time it waits is not counted.
+        on_failure: what a step's final failure means if the step does not say; None: COMPENSATE where all that is done before can be
+        undone without a person, else FAIL. runbook: what a person should do, by error class or code; None: about every other error.
         """
-        self.name = name
+        super().__init__(name, input, Defaults(on_failure=on_failure, retry=retry, errors=errors, queue=queue))
         self.version = version
         self._key, self._resource = key, resource
-        self._defaults = Defaults(on_failure=on_failure, retry=retry, errors=errors, queue=queue)
-        self._steps: dict[str, tuple[StepDefinition[I, Any], Draft]] = {}
-        self._built: Built | None = None
         try:
             self._frame = check_workflow(
                 name,
@@ -96,12 +97,12 @@ class Workflow(Generic[I]):
                 severity=severity,
                 on_failure=on_failure,
                 past_deadline=past_deadline,
+                runbook=runbook,
                 timeout=timeout,
                 stuck_after=stuck_after,
                 keyed=key is not None,
                 locked=resource is not None,
             )
-            self.input_adapter: TypeAdapter[I] = input_adapter(input)
         except Misshapen as bad:
             raise self._refusal(bad.problem, bad.remedy) from None
 
@@ -124,7 +125,8 @@ class Workflow(Generic[I]):
 
         def declare(function: Callable[[Step[I], DbT], O]) -> TransactionStep[I, DbT, O]:
             names = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]
-            draft = self._draft(function, options, names=names, effect=None, connection=kind)
+            read = partial(read_transaction, names=names)
+            draft = self._draft(function, options, read, sort=Sort.TRANSACTION, connection=kind)
             return self._keep(TransactionStep[I, DbT, O](draft), draft)
 
         return declare
@@ -133,7 +135,7 @@ class Workflow(Generic[I]):
         self, function: Callable[..., object], options: Mapping[str, object], *, names: Mapping[str, Any], effect: Effect
     ) -> EffectStep[I, Any]:
         """Adds a step; what `@workflow.step(effect)` does."""
-        draft = self._draft(function, options, names=names, effect=effect, connection=None)
+        draft = self._draft(function, options, partial(read_step, names=names), sort=Sort.STEP, effect=effect)
         return self._keep(EffectStep[I, Any](draft), draft)
 
     # ── what the engine and the faces use ──
@@ -148,13 +150,18 @@ class Workflow(Generic[I]):
         """For each step what a worker needs to run it."""
         return self._build().handlers
 
+    @property
+    def trigger_functions(self) -> Mapping[tuple[str, str], Trigger[I]]:
+        """By kind and name of each trigger what makes the input of the run that it starts."""
+        return MappingProxyType(self._triggers)
+
     def key_of(self, input: I) -> str | None:
         """The business key of a run with this input; None if every start is a new run."""
-        return None if self._key is None else self._text_of("key", self._key, input)
+        return None if self._key is None else key_of(f"key of {self.name}", self._key, input)
 
     def resource_of(self, input: I) -> str | None:
         """What a run with this input has for itself; None if nothing."""
-        return None if self._resource is None else self._text_of("resource", self._resource, input)
+        return None if self._resource is None else key_of(f"resource of {self.name}", self._resource, input)
 
     def encode(self, input: I) -> str:
         """The input as JSON text."""
@@ -171,77 +178,6 @@ class Workflow(Generic[I]):
 
     def _build(self) -> Built:
         if self._built is None:
-            self._built = build(self._frame, self.input_adapter, self._steps)
+            triggers = tuple(trigger.spec for trigger in self._triggers.values())
+            self._built = build(dataclasses.replace(self._frame, triggers=triggers), self.input_adapter, self._steps)
         return self._built
-
-    def _draft(
-        self,
-        function: Callable[..., object],
-        options: Mapping[str, object],
-        *,
-        names: Mapping[str, Any],
-        effect: Effect | None,
-        connection: type | None,
-    ) -> Draft:
-        name = options.get("name", called(function).upper())
-        if self._built is not None:
-            raise self._refusal(f"step {name} is declared after the workflow was used.", "Declare all steps before Halfway gets it.")
-        if not callable(function):  # pyright: ignore[reportUnnecessaryComparison]
-            raise self._refusal(f"{function!r} is not a function.", "Write @workflow.step(Effect.X) above a function.")
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise self._refusal(f"{name!r} is no name for a step.", "Use A-Z, 0-9 and '_', at most 64; give name='…'.")
-        if name in self._steps:
-            raise self._refusal(f"two steps are called {name}.", "Rename one, or give it name='…'.")
-        sort = Sort.STEP if effect is not None else Sort.TRANSACTION
-        try:
-            return Draft(
-                workflow=self.name,
-                name=name,
-                sort=sort,
-                effect=effect,
-                connection=connection,
-                body=function,
-                shape=(read_step if sort is Sort.STEP else read_transaction)(function, names),
-                settings=settle_options(options, sort=sort, after=self._after(options.get("after")), defaults=self._defaults),
-            )
-        except Misshapen as bad:
-            raise self._refusal(f"step {name}: {bad.problem}", bad.remedy) from None
-
-    def _after(self, given: object) -> tuple[str, ...]:
-        if given is None:
-            return tuple(self._steps)[-1:]
-        if not isinstance(given, list | tuple):
-            raise Misshapen(f"after is {given!r}.", "Give a list of steps, [] for at once.")
-        found: dict[str, None] = {}
-        for step in given:  # pyright: ignore[reportUnknownVariableType]
-            if not isinstance(step, StepDefinition):
-                raise Misshapen(f"after names {step!r}.", "Name steps by the objects that the decorators return.")
-            if step.name not in self._steps or self._steps[step.name][0] is not step:
-                raise Misshapen(f"after names {step.name}, which is no earlier step of {self.name}.", "Declare that step first.")
-            found[step.name] = None
-        return tuple(found)
-
-    def _keep(self, definition: DefinitionT, draft: Draft) -> DefinitionT:
-        self._steps[draft.name] = (definition, draft)
-        return definition
-
-    def _text_of(self, what: str, function: Callable[[I], object], input: I) -> str:
-        try:
-            text = function(input)
-        except Exception as error:
-            raise InvalidInput(
-                "KEY_INVALID", what=f"{what} of {self.name}", problem=f"its function raised {type(error).__name__}."
-            ) from error
-        problem = ""
-        if not isinstance(text, str):
-            problem = f"it gave {type(text).__name__}."
-        elif not 0 < len(text) <= KEY_LIMIT:
-            problem = f"it has {len(text)} characters."
-        elif not text.isprintable():
-            problem = "it has control characters or half of a surrogate pair."
-        if problem:
-            raise InvalidInput("KEY_INVALID", what=f"{what} of {self.name}", problem=problem)
-        return str(text)
-
-    def _refusal(self, problem: str, remedy: str) -> DefinitionError:
-        return DefinitionError("DEFINITION", workflow=self.name, problem=problem, remedy=remedy)

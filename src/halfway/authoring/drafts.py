@@ -1,0 +1,176 @@
+"""All that is known of a step while its workflow is being declared, and the Spec that it becomes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from halfway.authoring.options import Settings
+from halfway.authoring.policy import Retry, microseconds
+from halfway.authoring.schemas import Misshapen, fingerprint, mentions, short_hash
+from halfway.authoring.shape import Shape, read_helper
+from halfway.authoring.step import Artifact
+from halfway.domain.spec import Effect, ProbeSpec, Risk, Sort, StepSpec, Then, UndoSpec, WaitSpec
+from halfway.errors import DefinitionError
+
+SETTLE = timedelta(seconds=60)
+_REACHES_PEOPLE = frozenset({Effect.NOTIFY, Effect.CHANGE, Effect.DELEGATE})  # such an undo waits for a person (R-D4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Helper:
+    """A function attached to a step."""
+
+    function: Callable[..., object]
+    is_async: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undoing:
+    """The undo of a step, as declared."""
+
+    risk: Risk
+    effect: Effect | None  # None in a transaction
+    body: Helper
+    takes_mark: bool = False
+    idempotent: bool = False
+    retry: Retry
+    timeout: timedelta
+    approver: str = ""
+    evidence: str = ""
+    probe: Helper | None = None
+    settle: timedelta = SETTLE
+    draft: Helper | None = None
+    draft_returns: TypeAdapter[Any] | None = None
+
+    @property
+    def raised(self) -> bool:
+        """Whether it does more harm than its author said."""
+        return self.risk in (Risk.LOW, Risk.MEDIUM) and self.effect in _REACHES_PEOPLE
+
+    @property
+    def needs_approval(self) -> bool:
+        return self.raised or self.risk in (Risk.HIGH, Risk.CRITICAL)
+
+    def marks(self) -> tuple[str, ...]:
+        """What a worker must have code for before it may take this undo."""
+        given = {"idempotent": self.idempotent, "probe": self.probe, "draft": self.draft}
+        return ("undo", self.effect or Sort.TRANSACTION, *(name for name, there in given.items() if there))
+
+    def to_spec(self, otherwise: str) -> UndoSpec:
+        """The undo as data; `otherwise`: the evidence where neither probe, key nor text says one."""
+        unsaid = self.effect is not None and not (self.probe or self.idempotent or self.evidence)
+        return UndoSpec(
+            risk=Risk.HIGH if self.raised else self.risk,
+            raised=self.raised,
+            effect=self.effect,
+            idempotent=self.idempotent,
+            takes_mark=self.takes_mark,
+            retry=self.retry.to_spec(),
+            timeout=microseconds(self.timeout),
+            probe=None if self.probe is None else ProbeSpec(settle=microseconds(self.settle), shows=first_line(self.probe.function)),
+            approver=self.approver,
+            evidence=otherwise if unsaid else self.evidence,
+            drafts=self.draft is not None,
+        )
+
+
+@dataclass(kw_only=True)
+class Draft:
+    """A declared step; it may grow until the workflow is used."""
+
+    workflow: str
+    name: str
+    sort: Sort
+    effect: Effect | None
+    connection: type | None
+    body: Callable[..., object]
+    shape: Shape
+    settings: Settings
+    wait: WaitSpec | None = None
+    probe: Helper | None = None
+    probe_spec: ProbeSpec | None = None
+    verify: Helper | None = None
+    undo: Undoing | None = None
+    sealed: bool = field(default=False)
+
+    def attach(self, what: str, function: Callable[..., object], takes: int, taken: object) -> Helper:
+        """Checks a function that is being attached."""
+        self.open_for(what, taken)
+        try:
+            return Helper(function=function, is_async=read_helper(function, takes=takes, what=what))
+        except Misshapen as bad:
+            raise self.refusal(bad.problem, bad.remedy) from None
+
+    def open_for(self, what: str, taken: object) -> None:
+        """Refuses what comes too late or twice."""
+        if self.sealed:
+            raise self.refusal(f"a {what} is added after the workflow was used.", "Declare everything before Halfway gets it.")
+        if taken is not None:
+            raise self.refusal(f"a second {what} is declared.", "Keep one.")
+
+    def refusal(self, problem: str, remedy: str) -> DefinitionError:
+        return DefinitionError("DEFINITION", workflow=self.workflow, problem=f"step {self.name}: {problem}", remedy=remedy)
+
+    def _code(self, input_schema: str, output_schema: str) -> str:
+        """What a worker must have to run it: whatever would make old code do something else, or nothing, changes it."""
+        settings, wait = self.settings, self.wait
+        marks = [
+            *(("idempotent",) if settings.idempotent else ()),
+            *(("business key",) if settings.effect_key is not None else ()),
+            *(("record",) if settings.record is not None else ()),
+            *((wait.name,) if wait is not None else ()),
+            *(self.undo.marks() if self.undo is not None else ()),
+        ]
+        return short_hash(self.workflow, self.name, self.effect or self.sort, input_schema, output_schema, *marks)
+
+    def _shows(self) -> str:
+        """Where a person sees what became of this step, and so of its undo; empty if nobody said."""
+        if self.probe is not None:
+            return f"what the probe of {self.name} shows"
+        return self.settings.evidence or ("the receiver's record under step.key" if self.settings.idempotent else "")
+
+    def to_spec(self, input_schema: str) -> StepSpec:
+        """The step as data; where nobody said what its failure means, it says FAIL for the time being."""
+        settings, output_schema = self.settings, fingerprint(self.shape.output)
+        return StepSpec(
+            name=self.name,
+            sort=self.sort,
+            effect=self.effect,
+            after=settings.after,
+            retry=settings.retry.to_spec(),
+            timeout=microseconds(settings.timeout),
+            queue=settings.queue.name,
+            takes_mark=self.shape.takes_mark,
+            idempotent=settings.idempotent,
+            idempotent_for=None if settings.idempotent_for is None else microseconds(settings.idempotent_for),
+            probe=self.probe_spec,
+            verifies=self.verify is not None or (self.wait is None and mentions(self.shape.output, cls=Artifact)),
+            evidence=settings.evidence,
+            accept_unknown=settings.accept_unknown,
+            approver=settings.approver,
+            on_failure=settings.on_failure or Then.FAIL,
+            irreversible=settings.irreversible,
+            business_key=settings.effect_key is not None,
+            output_schema=output_schema,
+            wait=self.wait,
+            undo=None if self.undo is None else self.undo.to_spec(self._shows()),
+            stays=settings.stays,
+            requires_approval=settings.requires_approval,
+            holds=settings.record is not None,
+            code=self._code(input_schema, output_schema),
+        )
+
+
+def first_line(function: Callable[..., object]) -> str:
+    """The first sentence of a function's docstring, else its name in words."""
+    text = (inspect.getdoc(function) or "").strip()
+    if not text:
+        return re.sub(r"_+", " ", str(getattr(function, "__name__", ""))).strip()
+    return text.splitlines()[0].strip()
