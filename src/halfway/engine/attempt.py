@@ -5,19 +5,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from concurrent.futures import Future
+from enum import Enum
 from threading import Lock
 from time import monotonic
 from typing import Protocol
 from uuid import uuid4
 
+from halfway.authoring.step import Failure
 from halfway.authoring.steps import Handler
+from halfway.domain.draft import Emitted
 from halfway.domain.names import check_name
-from halfway.domain.run import Key, Kind
+from halfway.domain.run import ACTING, Key, Kind, draft_of
 from halfway.domain.spec import StepSpec
 from halfway.engine.clock import uptime
 from halfway.engine.context import Where
-from halfway.errors import ArtifactDamaged, AttemptEnded, MarkRefused, NotFound
+from halfway.errors import ArtifactDamaged, AttemptEnded, MarkRefused, NotFound, RecordHeld
 from halfway.ports import Artifacts, Evidence, Local, Mark, Saved
+
+
+class Grant(Enum):
+    """Whether what an attempt asked for is committed."""
+
+    YES = "YES"
+    NO = "NO"
+    HELD = "HELD"  # another step holds the business record
 
 
 class Desk(Protocol):
@@ -25,8 +36,8 @@ class Desk(Protocol):
 
     artifacts: Artifacts
 
-    def mark(self, mark: Mark) -> Future[bool]: ...
-    def keep(self, row: Evidence | Saved) -> Future[bool]: ...
+    def mark(self, mark: Mark) -> Future[Grant]: ...
+    def keep(self, row: Evidence | Saved) -> Future[Grant]: ...
     def find_artifact(self, run_id: str, artifact_id: str) -> str | None:
         """The hash of an artifact of this run."""
         ...
@@ -36,13 +47,13 @@ class Running:
     """The `Host` of one attempt."""
 
     __slots__ = (
-        "_first", "attempt", "claimed", "correlation_id", "ended", "handler", "input", "key", "lease", "local",
-        "marked", "on_loop", "outputs", "pump", "record", "run_id", "spec", "step_name", "stop_asked", "task", "until",
+        "_cause", "_first", "attempt", "claimed", "correlation_id", "emitted", "ended", "handler", "hold", "input", "key", "lease",
+        "local", "marked", "on_loop", "outputs", "pump", "record", "run_id", "spec", "step_name", "stop_asked", "task", "until",
     )  # fmt: skip
 
     def __init__(
         self, pump: Desk, run_id: str, record: Key, n: int, *, handler: Handler, spec: StepSpec, correlation_id: str, input: str,
-        outputs: Mapping[str, str], marked: bool, lease: float, on_loop: bool,
+        outputs: Mapping[str, str], marked: bool, lease: float, on_loop: bool, cause: Failure | None = None,
     ) -> None:  # fmt: skip
         self.pump = pump
         self.handler = handler
@@ -52,9 +63,7 @@ class Running:
         self.step_name = record.step
         self.attempt = n
         self.correlation_id = correlation_id
-        self.key = (
-            f"{run_id}:{record.step}" if record.round == 1 and not record.item else f"{run_id}:{record.step}:{record.round}:{record.item}"
-        )
+        self.key = record.name_in(run_id)
         self.input = input
         self.outputs = outputs
         self.marked = marked
@@ -66,6 +75,9 @@ class Running:
         self.stop_asked = False
         self._first = Lock()  # taken once: either the body begins, or the attempt is handed back
         self.local: Local | None = None
+        self.hold: str | None = None  # the business record that it changes
+        self.emitted: list[Emitted] = []
+        self._cause = cause
         self.task: asyncio.Task[None] | None = None
 
     # ── what the engine asks ──
@@ -97,6 +109,18 @@ class Running:
     def output_text(self, step: str, /) -> str | None:
         return self.outputs.get(step)
 
+    def cause(self) -> Failure | None:
+        return self._cause
+
+    def draft_text(self) -> str | None:
+        return self.outputs.get(draft_of(self.step_name))
+
+    def may_emit(self) -> bool:
+        return self.record.kind in ACTING
+
+    def emit(self, event: str, key: str, payload_json: str, /) -> None:
+        self.emitted.append(Emitted(event, key, payload_json))
+
     def ensure_running(self) -> None:
         if self.ended:
             raise AttemptEnded("ATTEMPT_ENDED", attempt=self.attempt, step=self.step_name, run=self.run_id, reason=self.ended)
@@ -120,7 +144,7 @@ class Running:
     def _keep(self, row: Evidence | Saved) -> None:
         if self.local is not None:
             self.local.keep([row])
-        elif not self.pump.keep(row).result():
+        elif self.pump.keep(row).result() is not Grant.YES:
             self.ended = self.ended or "it was ended by the engine"
             self.ensure_running()
 
@@ -138,10 +162,10 @@ class Running:
     def _writes_mark(self) -> bool:
         """READ, transaction and idempotent steps need no mark and write none; the block still says where an exception came from."""
         self.ensure_running()
-        return self.spec.can_be_lost and not self.spec.idempotent and self.record.kind in (Kind.STEP, Kind.COMPENSATION)
+        return self.spec.can_be_lost and (self.hold is not None or not self.spec.idempotent) and self.record.kind in ACTING
 
     def _mark(self) -> Mark:
-        return Mark(self.run_id, self.record, self.attempt, self.record.kind is Kind.STEP)
+        return Mark(self.run_id, self.record, self.attempt, self.record.kind is Kind.STEP, self.hold)
 
     def take_mark(self) -> None:
         if self._writes_mark():
@@ -153,8 +177,10 @@ class Running:
             asked = uptime()
             self._taken(await asyncio.wrap_future(self.pump.mark(self._mark())), asked)
 
-    def _taken(self, granted: bool, asked: float) -> None:
-        if not granted:
+    def _taken(self, granted: Grant, asked: float) -> None:
+        if granted is Grant.HELD:
+            raise RecordHeld("RECORD_HELD", step=self.step_name, run=self.run_id, record=self.hold)
+        if granted is Grant.NO:
             self.ensure_running()
             reason = "The run was cancelled, its deadline has passed, or the attempt was ended."
             raise MarkRefused("MARK_REFUSED", step=self.step_name, run=self.run_id, reason=reason)

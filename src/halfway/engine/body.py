@@ -1,4 +1,4 @@
-"""The execution of one attempt: call the author's function, judge how it ended, encode what it gave.
+"""The execution of one attempt: call the author's function, and judge how it ended.
 
 `execute` and `aexecute` are the only two twins of the engine; all that is more than the call itself is shared.
 """
@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
-from typing import Any, cast
 
-from halfway.authoring.failures import bounded, describe
-from halfway.authoring.step import Absent, Artifact, AsyncMark, CannotTell, Found, Mark, Step
-from halfway.authoring.steps import Handler
-from halfway.authoring.values import decode, encode
-from halfway.domain.contract import Ending, Place, Word, cut_short, judge, unstorable
+from halfway.authoring.failures import describe
+from halfway.authoring.step import AsyncMark, Mark
+from halfway.domain.contract import Ending, Place, Word, cut_short, judge
 from halfway.domain.draft import Payload
 from halfway.domain.proof import prove
-from halfway.domain.run import Answer, Ended, Happened, Kind, Report
+from halfway.domain.run import ACTING, Answer, Ended, Happened, Kind, Report
 from halfway.engine.attempt import Running
+from halfway.engine.calls import Ending_, call_of, returned
 from halfway.engine.context import where
 from halfway.errors import (
     ArtifactDamaged,
@@ -28,14 +25,13 @@ from halfway.errors import (
     MarkRefused,
     Outcome,
     OutcomeUnknown,
+    RecordHeld,
     RetryLater,
     StepFailed,
-    UnstorableValue,
 )
 
 log = logging.getLogger("halfway.engine")
 
-Ending_ = tuple[Report, Payload]
 HANDED_BACK = (Report(Ended.HANDED_BACK), Payload())
 
 
@@ -46,8 +42,10 @@ def execute(running: Running) -> Ending_:
     token = where.set(running.where())
     mark: Mark | AsyncMark | None = None
     try:
-        function, arguments, mark = _call(running)
-        return _returned(running, mark, function(*arguments))
+        function, arguments, mark = call_of(running)
+        if running.hold is not None and mark is None:
+            running.take_mark()
+        return returned(running, mark, function(*arguments))
     except BaseException as error:  # the author's code may raise anything; the worker survives (B29)
         return raised(running, mark, error)
     finally:
@@ -61,8 +59,10 @@ async def aexecute(running: Running) -> Ending_:
     where.set(running.where())
     mark: Mark | AsyncMark | None = None
     try:
-        function, arguments, mark = _call(running)
-        return _returned(running, mark, await function(*arguments))
+        function, arguments, mark = call_of(running)
+        if running.hold is not None and mark is None:
+            await running.atake_mark()
+        return returned(running, mark, await function(*arguments))
     except BaseException as error:
         report, payload = raised(running, mark, error)
         if running.ended or isinstance(error, asyncio.CancelledError):  # what it started may still be on its way
@@ -70,88 +70,11 @@ async def aexecute(running: Running) -> Ending_:
         return report, payload
 
 
-def _call(running: Running) -> tuple[Callable[..., Any], tuple[object, ...], Mark | AsyncMark | None]:
-    handler = running.handler
-    step = handler.step(running)
-    kind = running.record.kind
-    if kind is Kind.PROBE:
-        assert handler.probe is not None
-        return handler.probe, (step,), None
-    if kind is Kind.CHECK:
-        return _check(running, handler, step), (), None
-    if handler.takes_mark:
-        mark = handler.mark(running)
-        return handler.body, (step, mark), mark
-    if running.local is not None:
-        return handler.body, (step, running.local.connection), None
-    return handler.body, (step,), None
-
-
-def _check(running: Running, handler: Handler, step: Step[Any]) -> Callable[[], Any]:
-    """What a resume builds on still holds: the artifacts that the step made, and then what the author's verify says."""
-    output = decode(handler.output_adapter, running.outputs[running.step_name], what=f"output of {running.step_name}")
-    for artifact in _artifacts_in(output):
-        running.read(artifact.id, artifact.name)  # its hash is checked on every read
-    verify = handler.verify
-    if verify is None:
-        return lambda: True
-    return lambda: verify(step, output)
-
-
-def _artifacts_in(value: object) -> Iterator[Artifact]:
-    """Every artifact that an output names, wherever it stands in it."""
-    if isinstance(value, Artifact):
-        yield value
-    elif isinstance(value, Mapping):
-        for part in cast("Mapping[object, object]", value).values():
-            yield from _artifacts_in(part)
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        for part in cast("Iterable[object]", value):
-            yield from _artifacts_in(part)
-    elif hasattr(value, "__dict__"):
-        yield from _artifacts_in(vars(value))
-
-
-def _returned(running: Running, mark: Mark | AsyncMark | None, value: object) -> Ending_:
-    kind = running.record.kind
-    if kind is Kind.PROBE:
-        return _probed(running, value)
-    if kind is Kind.CHECK:
-        if value not in (True, False):
-            return Report(Ended.NOTHING, code="VERIFY_NOT_BOOL"), Payload(error="verify must answer True or False")
-        return Report(Ended.SUCCESS, answer=Answer.HOLDS if value else Answer.BROKEN, code="" if value else "NO_LONGER_HOLDS"), Payload()
-    if mark is not None and mark.place is Place.BEFORE:
-        problem = "left its body without having entered its effect mark."
-        error = HalfwayError("MARK_MISUSED", step=running.step_name, run=running.run_id, problem=problem)
-        return Report(Ended.FAILED, code="MARK_NOT_TAKEN", effect=Happened.NOT, final=True), Payload(error=str(error))
-    try:
-        output = encode(running.handler.output_adapter, value, what=f"output of {running.step_name}")
-    except UnstorableValue as error:  # the body ran; that is known, and must not be lost or repeated (B27, B28)
-        return unstorable(running.spec), Payload(error=str(error))
-    return _SUCCESS, Payload(output)
-
-
-_SUCCESS = Report(Ended.SUCCESS)
-
-
-def _probed(running: Running, value: object) -> Ending_:
-    if isinstance(value, Found):
-        found: object = cast("Found[object]", value).value
-        output = encode(running.handler.output_adapter, found, what=f"what the probe of {running.step_name} found")
-        return Report(Ended.SUCCESS, answer=Answer.FOUND), Payload(output)
-    if isinstance(value, Absent):
-        return Report(Ended.SUCCESS, answer=Answer.ABSENT), Payload()
-    if isinstance(value, CannotTell):
-        return Report(Ended.SUCCESS, answer=Answer.CANNOT_TELL), Payload(error=bounded(value.reason, 2000))
-    error = f"the probe answered {type(value).__name__}; only Found, Absent or CannotTell say anything"
-    return Report(Ended.SUCCESS, answer=Answer.CANNOT_TELL, code="PROBE_ANSWER_INVALID"), Payload(error=error)
-
-
 def raised(running: Running, mark: Mark | AsyncMark | None, error: BaseException) -> Ending_:
     """What an exception that left the body has proven."""
     code, message = describe(error)
     payload = Payload(error=message)
-    if running.record.kind is not Kind.STEP:
+    if running.record.kind not in ACTING:
         broken = running.record.kind is Kind.CHECK and isinstance(error, ArtifactDamaged)
         if broken:
             return Report(Ended.SUCCESS, answer=Answer.BROKEN, code=code), payload
@@ -160,8 +83,8 @@ def raised(running: Running, mark: Mark | AsyncMark | None, error: BaseException
         done = Happened.HAPPENED if mark is not None and mark.place is Place.CLOSED else Happened.UNKNOWN
         if done is Happened.HAPPENED:
             return Report(Ended.FAILED, code="MARK_TAKEN_TWICE", effect=done, final=True), payload
-    if isinstance(error, (MarkRefused, AttemptEnded)) and mark is not None and mark.place is Place.BEFORE:
-        return Report(Ended.HANDED_BACK, code=code), payload  # it was not the step that failed, and nothing has begun
+    if isinstance(error, (MarkRefused, AttemptEnded)) and _not_begun(running, mark):  # it was not the step that failed
+        return Report(Ended.HANDED_BACK, code=code, retry_after=_patience(running, error)), payload
     place, word = _place(mark, error), _word(running, error)
     proven = prove(mark.failed if mark is not None and mark.failed is not None and place is Place.INSIDE else error)
     if word is None and proven.code:
@@ -194,9 +117,23 @@ def broken(running: Running, error: BaseException) -> Ending_:
     """The engine itself failed to judge how a body ended; the worst that can be true is assumed."""
     log.critical("the end of %s could not be judged", running.key, exc_info=error)
     report = cut_short(running.spec, marked=running.marked, code="ENGINE_ERROR", death=False, gone=True)
-    if running.record.kind is not Kind.STEP:
+    if running.record.kind not in ACTING:
         report = Report(Ended.NOTHING, code="ENGINE_ERROR")
     return report, Payload(error=f"the end of the attempt could not be judged: {type(error).__name__}")
+
+
+HELD_FOR = 1_000_000  # microseconds until a held business record is asked for again, the first time
+AT_MOST = 60 * HELD_FOR
+
+
+def _patience(running: Running, error: BaseException) -> int | None:
+    """A person may take days to decide about a held record, so it is asked for less and less often."""
+    return min(running.attempt * HELD_FOR, AT_MOST) if isinstance(error, RecordHeld) else None
+
+
+def _not_begun(running: Running, mark: Mark | AsyncMark | None) -> bool:
+    """Whether nothing of its effect can have begun: the mark, its own or the engine's, was not taken."""
+    return (mark.place is Place.BEFORE) if mark is not None else (running.hold is not None and not running.marked)
 
 
 def _place(mark: Mark | AsyncMark | None, error: BaseException) -> Place:

@@ -43,8 +43,11 @@ class Catalog:
     def on_loop(self, route: str, kind: Kind) -> bool:
         """Whether the function for this kind of record is `async def`."""
         handler = self._handlers[route.rpartition("/")[2]]
-        if kind is Kind.PROBE:
-            return handler.probe_is_async
-        if kind is Kind.CHECK:
-            return handler.verify_is_async
-        return handler.is_async
+        return {
+            Kind.STEP: handler.is_async,
+            Kind.PROBE: handler.probe_is_async,
+            Kind.CHECK: handler.verify_is_async,
+            Kind.COMPENSATION: handler.undo_is_async,
+            Kind.COMPENSATION_PROBE: handler.undo_probe_is_async,
+            Kind.DRAFT: handler.draft_is_async,
+        }[kind]

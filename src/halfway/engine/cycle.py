@@ -7,21 +7,24 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple, Protocol
 
+from halfway.authoring.step import Failure
 from halfway.domain.contract import cut_short, unstorable
-from halfway.domain.draft import Draft, Payload
-from halfway.domain.facts import Claimed, Command, Fact, Finished, Late, LookAgain, Move, StartAttempt
+from halfway.domain.doubt import probed_key
+from halfway.domain.draft import Change, Draft, Payload
+from halfway.domain.facts import Arrived, Claimed, Command, Fact, Finished, Late, LookAgain, Move, OpenWait, StartAttempt
 from halfway.domain.lifecycle import RecordStatus
-from halfway.domain.run import Ended, Key, Kind, Record, Report, Snapshot
-from halfway.engine.attempt import Desk, Running
+from halfway.domain.run import ACTING, PROBED_BY, UNDOING, Ended, Key, Kind, Record, Report, Snapshot, draft_of
+from halfway.engine.attempt import Desk, Grant, Running
 from halfway.engine.catalog import Catalog
 from halfway.engine.local import STORED
 from halfway.engine.rescue import rescue
 from halfway.engine.settings import Settings
-from halfway.ports import Evidence, Mark, Ready, Saved, Turn
+from halfway.ports import Arrival, Evidence, Mark, Ready, Saved, Turn
 
 log = logging.getLogger("halfway.engine")
 
 DUE_AT_ONCE = 200
+_HAS_OUTPUT = (RecordStatus.SUCCESS, RecordStatus.WAITING)  # a wait for a time ends with what its function said, and no fact brings it
 
 
 class Done(NamedTuple):
@@ -45,9 +48,9 @@ class Asked(NamedTuple):
     """A body waits for something to be committed."""
 
     what: Mark | Evidence | Saved
-    future: Future[bool]
+    future: Future[Grant]
 
-    def answer(self, answer: bool | Exception) -> None:
+    def answer(self, answer: Grant | Exception) -> None:
         """Tells the body, unless it has given up waiting."""
         if not self.future.set_running_or_notify_cancel():
             return
@@ -106,18 +109,21 @@ class Cycle:
     """Decides inside one transaction; nothing of it counts before the commit."""
 
     def __init__(
-        self, floor: Floor, backlog: Sequence[Done], asked: Sequence[Asked], *, tick: bool, compare: bool, claim: bool = True
-    ) -> None:
+        self, floor: Floor, backlog: Sequence[Done], asked: Sequence[Asked], *, tick: bool, compare: bool, claim: bool = True,
+        repair: int = 0,
+    ) -> None:  # fmt: skip
         self.floor = floor
         self.backlog = backlog
         self.asked = asked
         self.tick = tick
+        self.repair = repair  # microseconds: waits that were opened within this time are compared with what is here
         self.compare = compare
+        self.repair = repair
         self.claim = claim and not floor.stopping
         self.now = 0
         self.drafts: dict[str, Draft] = {}
         self.left: list[Done] = []
-        self.answers: list[tuple[Asked, bool]] = []
+        self.answers: list[tuple[Asked, Grant]] = []
         self.started: list[Running] = []
         self.unwanted: list[Running] = []
         self.next_due: int | None = None
@@ -129,7 +135,7 @@ class Cycle:
     def decide(self, tx: Turn) -> None:
         self.now = tx.now
         self._grant(tx)
-        due = tx.due(DUE_AT_ONCE) if self.tick else ()
+        due = tx.due(DUE_AT_ONCE, repair=self.repair) if self.tick else ()
         strangers = self._strangers(tx)
         waiting = self._waiting(tx)
         self._open(tx, due, strangers, waiting)
@@ -137,6 +143,10 @@ class Cycle:
             self._take_in(done)
         for stranger in strangers:
             self._take_back(*stranger)
+        if due:
+            self.waits = self.waits or len(due) >= DUE_AT_ONCE
+            for arrival in tx.inbox.arrived([run_id for run_id in due if self._waits_for_something(run_id)]):
+                self._arrive(arrival)
         for run_id in due:
             self._look_again(run_id)
         self._fill_slots(waiting)
@@ -146,6 +156,7 @@ class Cycle:
         changes = [change for draft in self.drafts.values() if (change := draft.change()) is not None]
         if changes:
             tx.write(changes)
+            self._meet_what_came_first(tx, changes)
 
     # ── what is asked, what is touched ──
 
@@ -155,12 +166,14 @@ class Cycle:
         # An attempt that was ended in this process, even if that is not stored yet, begins nothing more.
         marks = [asked.what for asked in self.asked if isinstance(asked.what, Mark) and self._lives(asked.what)]
         rows = [asked.what for asked in self.asked if not isinstance(asked.what, Mark)]
-        granted: set[object] = set()
+        answers: dict[object, Grant] = {}
         if marks:
-            granted |= tx.mark(marks)
+            granted = tx.mark(marks)
+            answers.update(dict.fromkeys(granted.marks, Grant.YES))
+            answers.update(dict.fromkeys(granted.held, Grant.HELD))
         if rows:
-            granted |= tx.keep(rows)
-        self.answers = [(asked, asked.what in granted) for asked in self.asked]
+            answers.update(dict.fromkeys(tx.keep(rows), Grant.YES))
+        self.answers = [(asked, answers.get(asked.what, Grant.NO)) for asked in self.asked]
 
     def _lives(self, mark: Mark) -> bool:
         running = self.floor.live.get((mark.run_id, mark.key, mark.n))
@@ -171,7 +184,7 @@ class Cycle:
         if not self.compare:
             return []
         here = set(self.floor.live) | {done.running.id for done in (*self.backlog, *self.floor.parked)}
-        found = ((left.run_id, left.key, left.attempt.n) for left in tx.running(self.floor.epoch))
+        found = ((left.run_id, left.key, left.attempt.n) for left in tx.left(self.floor.epoch))
         return [stranger for stranger in found if stranger not in here]
 
     def _take_back(self, run_id: str, key: Key, n: int) -> None:
@@ -180,8 +193,8 @@ class Cycle:
         if draft is None:
             return
         report = Report(Ended.HANDED_BACK, code="NEVER_BEGUN")
-        if (run_id, key, n) in self.floor.launched and key.kind is Kind.STEP:
-            report = cut_short(draft.spec.by_name[key.step], marked=True, code="ANSWER_LOST", death=False, gone=True)
+        if (run_id, key, n) in self.floor.launched and key.kind in ACTING:
+            report = cut_short(draft.spec.unit(key), marked=True, code="ANSWER_LOST", death=False, gone=True)
         self._take(run_id, Finished(key, n, report))
 
     def _waiting(self, tx: Turn) -> list[Ready]:
@@ -240,9 +253,9 @@ class Cycle:
             self._decide(draft, Late(running.record, n, done.report), running.record, done.payload)
 
     def _decide(self, draft: Draft, fact: Fact, key: Key, payload: Payload) -> None:
-        if key.kind is Kind.PROBE:
+        if key.kind in PROBED_BY:
             draft.payloads[key] = Payload(error=payload.error)
-            key = key._replace(kind=Kind.STEP)
+            key = probed_key(key)
             payload = Payload(payload.output)
         before = draft.payloads.get(key)
         draft.payloads[key] = payload
@@ -252,8 +265,15 @@ class Cycle:
             del draft.payloads[key]
             if before is not None:
                 draft.payloads[key] = before
-        elif payload.output is not None and any(move.keep and move.record.status is RecordStatus.SUCCESS for move in moves):
-            draft.outputs[key.step] = payload.output
+        elif payload.output is not None and any(move.keep and move.record.status in _HAS_OUTPUT for move in moves):
+            self._put_out(draft, key, payload.output)
+
+    def _put_out(self, draft: Draft, key: Key, output: str) -> None:
+        """What later bodies of the run read."""
+        if key.kind is Kind.STEP:
+            draft.outputs[key.step] = output
+        elif key.kind is Kind.DRAFT:
+            draft.outputs[draft_of(key.step)] = output
 
     def _take(self, run_id: str, fact: Fact) -> Sequence[Command]:
         """Decides about a fact; an error of the engine touches this run alone."""
@@ -291,6 +311,36 @@ class Cycle:
     def _look_again(self, run_id: str) -> None:
         if not (run_id in self.floor.apart and run_id in self._taken):
             self._take(run_id, LookAgain())
+
+    # ── waits ──
+
+    def _waits_for_something(self, run_id: str) -> bool:
+        draft = self.drafts.get(run_id)
+        return draft is not None and any(record.status is RecordStatus.WAITING for record in draft.records.values())
+
+    def _arrive(self, arrival: Arrival) -> None:
+        draft = self.drafts.get(arrival.run_id)
+        if draft is not None:
+            self._decide(draft, Arrived(arrival.key, arrival.source), arrival.key, Payload(arrival.payload))
+
+    def _meet_what_came_first(self, tx: Turn, changes: Sequence[Change]) -> None:
+        """What a wait waits for may have come before it: it is taken in the transaction that opens the wait (B13)."""
+        opened = [change.before.run.id for change in changes if any(isinstance(command, OpenWait) for command in change.commands)]
+        arrivals = tx.inbox.arrived(opened) if opened else ()
+        again: dict[str, Draft] = {}
+        for arrival in arrivals:
+            first = self.drafts[arrival.run_id]
+            if arrival.run_id not in again:
+                again[arrival.run_id] = Draft(first.spec, first.snapshot, self.now, input=first.input, outputs=first.outputs)
+                self._taken.discard(arrival.run_id)
+        self.drafts.update(again)
+        for arrival in arrivals:
+            self._arrive(arrival)
+        met = [change for draft in again.values() if (change := draft.change()) is not None]
+        if met:
+            tx.write(met)
+            self.waits = True  # what stands behind such a wait is claimed in the next turn
+            self.floor.hot.update(self.floor.routes)
 
     # ── slots ──
 
@@ -331,9 +381,10 @@ class Cycle:
         if draft is None or (place.run_id in self.floor.apart and place.run_id in self._taken):
             self.waits = True
             return False
-        spec = draft.spec.by_name[place.key.step]
+        spec = draft.spec.unit(place.key)
         handler = self.floor.catalog.handler(draft.spec, spec)
-        commands = self._take(place.run_id, Claimed(place.key, self.floor.epoch, handler.takes_mark))
+        takes_mark = handler.takes_mark if place.key.kind is Kind.STEP else None
+        commands = self._take(place.run_id, Claimed(place.key, self.floor.epoch, takes_mark))
         begun = next((command for command in commands if isinstance(command, StartAttempt)), None)
         if begun is None:
             return False
@@ -342,6 +393,7 @@ class Cycle:
                 self.floor, place.run_id, place.key, begun.n, handler=handler, spec=spec,
                 correlation_id=draft.before.run.correlation_id, input=draft.input, outputs=draft.outputs, marked=begun.marked,
                 lease=self.floor.settings.lease, on_loop=self.floor.pool(place.route, place.key.kind) is self.floor.loop,
+                cause=_cause(draft, place.key),
             )
         )  # fmt: skip
         return True
@@ -367,3 +419,14 @@ class Cycle:
 
 def _still(record: Record, n: int) -> bool:
     return record.running is not None and record.running.n == n
+
+
+def _cause(draft: Draft, key: Key) -> Failure | None:
+    """Why something is undone: the step that failed, or what was asked of the run."""
+    if key.kind not in UNDOING:
+        return None
+    for record in draft.records.values():
+        if record.key.kind is Kind.STEP and record.status is RecordStatus.FAILED:
+            return Failure(record.key.step, record.code, "")
+    intent = draft.before.run.intent
+    return Failure("", "COMPENSATE" if intent is None else intent.value, "")

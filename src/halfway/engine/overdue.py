@@ -8,7 +8,7 @@ from typing import Protocol
 
 from halfway.domain.contract import cut_short
 from halfway.domain.draft import Payload
-from halfway.domain.run import Ended, Kind, Report
+from halfway.domain.run import ACTING, Ended, Report
 from halfway.engine.attempt import Running
 from halfway.engine.cycle import Done
 
@@ -41,7 +41,7 @@ def cut(running: Running, code: str) -> Done:
     message = f"{code}: the attempt was ended before its body returned"
     if running.withdraw() or (code == "WORKER_STOPPED" and not running.marked):
         return Done(running, Report(Ended.HANDED_BACK, code=code), Payload())
-    if running.record.kind is not Kind.STEP:
+    if running.record.kind not in ACTING:
         return Done(running, Report(Ended.NOTHING, code=code, gone=False), Payload(error=message))
     report = cut_short(running.spec, marked=running.marked, code=code, death=False, gone=False)
     return Done(running, report, Payload(error=message))

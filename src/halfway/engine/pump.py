@@ -16,8 +16,9 @@ from time import monotonic
 from typing import NamedTuple
 
 from halfway.domain.draft import Payload
-from halfway.domain.run import Kind, Report
-from halfway.engine.attempt import Running
+from halfway.domain.run import ACTING, Kind, Report
+from halfway.domain.spec import Sort
+from halfway.engine.attempt import Grant, Running
 from halfway.engine.body import execute
 from halfway.engine.catalog import Catalog
 from halfway.engine.cycle import Asked, Cycle, Done, Known
@@ -32,6 +33,9 @@ log = logging.getLogger("halfway.engine")
 
 CACHED = 2_000  # runs whose snapshot a worker keeps in memory
 LARGE = 32_768  # characters of output from which a run is read again instead
+LATELY = 10 * 60_000_000  # microseconds: whoever is overlooked is found while a wait is that young
+EVERY_WAIT = 10 * 365 * 24 * 3600 * 1_000_000
+FULL_REPAIR = 60  # each so many repairs look at all waits
 LONGEST_PAUSE = 2.0  # between two tries to reach a database that is away
 
 
@@ -84,6 +88,8 @@ class Pump:
         self._inbox: SimpleQueue[Item] = SimpleQueue()
         self._next_poll = 0.0
         self._next_compare = monotonic() + settings.beat
+        self._next_repair = 0.0
+        self._repairs = 0
         self._pause = 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="halfway-pump", daemon=True)
@@ -96,23 +102,24 @@ class Pump:
     def wake(self, routes: Iterable[str] = ()) -> None:
         self._inbox.put(Wake(tuple(routes)))
 
-    def mark(self, mark: Mark) -> Future[bool]:
+    def mark(self, mark: Mark) -> Future[Grant]:
         return self._ask(mark)
 
-    def keep(self, row: Evidence | Saved) -> Future[bool]:
+    def keep(self, row: Evidence | Saved) -> Future[Grant]:
         return self._ask(row)
 
     def find_artifact(self, run_id: str, artifact_id: str) -> str | None:
         found = self.reading.artifact(run_id, artifact_id)
         return None if found is None else found.sha256
 
-    def _ask(self, what: Mark | Evidence | Saved) -> Future[bool]:
-        future: Future[bool] = Future()
+    def _ask(self, what: Mark | Evidence | Saved) -> Future[Grant]:
+        future: Future[Grant] = Future()
         self._inbox.put(Asked(what, future))
         return future
 
     def _execute(self, running: Running) -> tuple[Report, Payload]:
-        return execute_local(self.runs, self.catalog, running) if running.handler.connection else execute(running)
+        local = running.handler.connection is not None and running.spec.sort is Sort.TRANSACTION and running.record.kind in ACTING
+        return execute_local(self.runs, self.catalog, running) if local else execute(running)
 
     def _hand_in(self, running: Running, report: Report, payload: Payload) -> None:
         self._inbox.put(Done(running, report, payload, returned=True))
@@ -157,7 +164,7 @@ class Pump:
     def _refuse_asked(self, error: DatabaseError | None) -> None:
         for asked in self.asked:
             # A mark whose commit is not confirmed: nothing has begun.
-            asked.answer(False if isinstance(asked.what, Mark) or error is None else error)
+            asked.answer(Grant.NO if isinstance(asked.what, Mark) or error is None else error)
         self.asked.clear()
 
     def _collect(self) -> None:
@@ -215,7 +222,8 @@ class Pump:
             return
         if self.over:
             self._refuse_asked(None)
-        cycle = Cycle(self, self.backlog, self.asked, tick=tick and not self.over, compare=compare and not self.over)
+        repair = self._repair(now) if tick else 0
+        cycle = Cycle(self, self.backlog, self.asked, tick=tick and not self.over, compare=compare and not self.over, repair=repair)
         try:
             with self.runs.change(epoch=None if self.over else self.epoch, name="pump") as tx:
                 cycle.decide(tx)
@@ -230,7 +238,16 @@ class Pump:
             self._ended.wait(0.01)  # all are locked elsewhere
         self.backlog = cycle.left
         self.asked = []
+        if repair:
+            self._next_repair = now + self.settings.sweep
+            self._repairs += 1
         self._committed(cycle)
+
+    def _repair(self, now: float) -> int:
+        """With every sweep, waits that were opened lately are compared with what is here; all of them now and then (R-D10)."""
+        if now < self._next_repair:
+            return 0
+        return LATELY if self._repairs % FULL_REPAIR else EVERY_WAIT
 
     def _one_by_one(self) -> None:
         """A batch was refused as a whole: what is wrong touches its own run only."""
@@ -255,7 +272,7 @@ class Pump:
 
     def _committed(self, cycle: Cycle) -> None:
         for asked, granted in cycle.answers:
-            if granted and isinstance(asked.what, Mark):
+            if granted is Grant.YES and isinstance(asked.what, Mark):
                 running = self.live.get((asked.what.run_id, asked.what.key, asked.what.n))
                 if running is not None:
                     running.marked = True
@@ -280,7 +297,7 @@ class Pump:
 
     def _remember(self, cycle: Cycle) -> None:
         for run_id, draft in cycle.drafts.items():
-            if draft.ended:
+            if draft.ended or draft.at_rest:
                 self.known.pop(run_id, None)
                 self.on_end(run_id)
             elif sum(map(len, draft.outputs.values())) > LARGE:

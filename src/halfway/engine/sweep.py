@@ -14,7 +14,7 @@ from typing import NamedTuple
 from halfway.domain.contract import cut_short
 from halfway.domain.draft import Draft, Payload
 from halfway.domain.facts import Finished, Gone, Unblocked
-from halfway.domain.run import Ended, Kind, Report
+from halfway.domain.run import ACTING, Ended, Report
 from halfway.engine.catalog import Catalog
 from halfway.engine.rescue import rescue
 from halfway.engine.settings import Settings
@@ -101,7 +101,7 @@ class Sweep:
         proven = self._lives.is_dead(epoch)
         touched: dict[str, Draft] = {}
         with self._runs.change(name="sweep") as tx:
-            running, lost = list(tx.running(epoch.id)), list(tx.lost(epoch.id))
+            running, lost = list(tx.left(epoch.id)), list(tx.left(epoch.id, lost=True))
             self._points.reached("sweep.read")
             drafts = self._drafts(tx, sorted({left.run_id for left in running + lost}))
             for left in running:
@@ -140,8 +140,8 @@ class Sweep:
         attempt = record.running if record is not None else None
         if attempt is None or attempt.n != left.attempt.n:
             return False
-        spec = draft.spec.by_name[left.key.step]
-        if left.key.kind is Kind.STEP:
+        spec = draft.spec.unit(left.key)
+        if left.key.kind in ACTING:
             report = cut_short(spec, marked=attempt.marked, code="WORKER_LOST", death=True, gone=gone_at is not None)
         else:
             report = Report(Ended.NOTHING, code="WORKER_LOST", death=True)

@@ -16,6 +16,7 @@ from typing import Self
 
 from halfway.engine import context
 from halfway.engine.catalog import Catalog
+from halfway.engine.courier import Courier
 from halfway.engine.overdue import hangs
 from halfway.engine.pump import Pump
 from halfway.engine.settings import Settings
@@ -25,6 +26,8 @@ from halfway.ports import Artifacts, Lives, Points, Reading, RunStore
 
 log = logging.getLogger("halfway.engine")
 
+JOIN = 5.0  # seconds that a stop waits for a beat, a sweep or a message that is under way
+
 
 class Worker:
     """Executes steps until it is stopped. Use it as a context manager inside a program, or `run_forever` as a process."""
@@ -32,11 +35,13 @@ class Worker:
     def __init__(
         self, *, runs: RunStore, lives: Lives, artifacts: Artifacts, reading: Reading, catalog: Catalog, settings: Settings, points: Points,
         queues: Iterable[str], slots: int, threads: int, identity: str, kill_after: int | None, on_end: Callable[[str], None],
+        courier: Courier | None = None,
     ) -> None:  # fmt: skip
         self._runs, self._lives, self._artifacts, self._reading = runs, lives, artifacts, reading
         self._catalog, self._settings, self._points = catalog, settings, points
         self._queues, self._slots, self._threads = tuple(queues), slots, threads
         self._identity, self._kill_after, self._on_end = identity, kill_after, on_end
+        self._courier = courier
         self._stop = threading.Event()
         self._sweep_now = threading.Event()
         self.epoch = ""
@@ -57,6 +62,8 @@ class Worker:
         self.epoch = self._lives.begin(host=socket.gethostname(), pid=os.getpid(), identity=self._identity, kill_after=self._kill_after)
         if self.begun is not None:
             self.begun(self.epoch)
+        if self._lives.history_changed():  # the server has been restored, or another one has taken over, and starts may be missing
+            log.error("the database was restored or failed over; %d runs begin their next effects by looking", self._runs.restored())
         self._sweep = Sweep(self._runs, self._lives, self._catalog, self._settings, self._points, own=self.epoch)
         self.pump = Pump(
             self._runs, artifacts=self._artifacts, reading=self._reading, catalog=self._catalog, settings=self._settings,
@@ -64,8 +71,8 @@ class Worker:
             slots=self._slots, on_release=self._sweep_now.set,
         )  # fmt: skip
         self.pump.start()
-        for name, work in (("beat", self._beat_loop), ("sweep", self._sweep_loop)):
-            if name == "beat" and not self.beats_itself:
+        for name, work in (("beat", self._beat_loop), ("sweep", self._sweep_loop), ("courier", self._courier_loop)):
+            if (name == "beat" and not self.beats_itself) or (name == "courier" and self._courier is None):
                 continue
             helper = threading.Thread(target=work, name=f"halfway-{name}", daemon=True)
             helper.start()
@@ -127,6 +134,17 @@ class Worker:
                 log.exception("the sweep met an error; it is repeated")
                 self._sweep.blink()
 
+    def _courier_loop(self) -> None:
+        assert self._courier is not None
+        while not self._stop.wait(self._settings.poll):
+            try:
+                while self._courier.pass_once() and not self._stop.is_set():
+                    pass
+            except HalfwayError as error:
+                log.warning("the courier tries again: %s", error)
+            except Exception:
+                log.exception("the courier met an error; it goes on")
+
     # ── the end ──
 
     def stop(self, grace: float | None = None) -> None:
@@ -136,6 +154,9 @@ class Worker:
         clean = self.pump.drain(self._settings.grace if grace is None else grace)
         self._stop.set()
         self._sweep_now.set()
+        for helper in self._helpers:
+            if helper is not threading.current_thread():
+                helper.join(timeout=JOIN)
         if clean and not self.pump.over:
             try:
                 self._lives.end(self.epoch)

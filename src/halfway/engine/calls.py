@@ -1,0 +1,147 @@
+"""Which function of the author stands behind a record, what it is given, and what its answer means."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, cast
+
+from pydantic import TypeAdapter
+
+from halfway.authoring.failures import bounded
+from halfway.authoring.step import Absent, Artifact, AsyncMark, CannotTell, Found, Mark, Step
+from halfway.authoring.steps import Handler
+from halfway.authoring.values import decode, encode
+from halfway.domain.contract import Place, unstorable
+from halfway.domain.draft import Payload
+from halfway.domain.run import PROBED_BY, UNDOING, Answer, Ended, Happened, Kind, Report
+from halfway.domain.spec import Sort
+from halfway.engine.attempt import Running
+from halfway.errors import HalfwayError, UnstorableValue
+
+Ending_ = tuple[Report, Payload]
+
+
+def call_of(running: Running) -> tuple[Callable[..., Any], tuple[object, ...], Mark | AsyncMark | None]:
+    """The author's function behind the record of this attempt, what it is given, and its mark."""
+    handler, kind = running.handler, running.record.kind
+    undoing = kind in UNDOING
+    step = handler.step(running, undoing=undoing)
+    if kind is Kind.PROBE:
+        return _there(handler.probe), (step,), None
+    if kind is Kind.CHECK:
+        return _check(running, handler, step), (), None
+    if kind is Kind.COMPENSATION_PROBE:
+        return _there(handler.undo_probe), (step, _output(running)), None
+    if kind is Kind.DRAFT:
+        return _there(handler.draft), (step, _output(running)), None
+    undone = (_output(running),) if kind is Kind.COMPENSATION else ()
+    function = _there(handler.undo) if kind is Kind.COMPENSATION else handler.body
+    if running.local is not None:
+        return function, (step, running.local.connection, *undone), None
+    if running.spec.holds and handler.record is not None:
+        running.hold = handler.record(step)
+    if handler.undo_takes_mark if undoing else handler.takes_mark:
+        mark = handler.mark(running, undoing=undoing)
+        return function, (step, *undone, mark), mark
+    return function, (step, *undone), None
+
+
+def _there(function: Callable[..., Any] | None) -> Callable[..., Any]:
+    assert function is not None, "a worker only takes records that it has the code for"
+    return function
+
+
+def _output(running: Running) -> object:
+    """What the step returned whose effect is undone."""
+    return decode(running.handler.output_adapter, running.outputs[running.step_name], what=f"output of {running.step_name}")
+
+
+def _check(running: Running, handler: Handler, step: Step[Any]) -> Callable[[], Any]:
+    """What a resume builds on still holds: the artifacts that the step made, and then what the author's verify says."""
+    output = _output(running)
+    for artifact in _artifacts_in(output):
+        running.read(artifact.id, artifact.name)  # its hash is checked on every read
+    verify = handler.verify
+    if verify is None:
+        return lambda: True
+    return lambda: verify(step, output)
+
+
+def _artifacts_in(value: object) -> Iterator[Artifact]:
+    """Every artifact that an output names, wherever it stands in it."""
+    if isinstance(value, Artifact):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in cast("Mapping[object, object]", value).values():
+            yield from _artifacts_in(part)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for part in cast("Iterable[object]", value):
+            yield from _artifacts_in(part)
+    elif hasattr(value, "__dict__"):
+        yield from _artifacts_in(vars(value))
+
+
+def returned(running: Running, mark: Mark | AsyncMark | None, value: object) -> Ending_:
+    """What a body that returned has proven, and what of it is kept."""
+    kind = running.record.kind
+    if kind in PROBED_BY:
+        return _probed(running, value)
+    if kind is Kind.CHECK:
+        if value not in (True, False):
+            return Report(Ended.NOTHING, code="VERIFY_NOT_BOOL"), Payload(error="verify must answer True or False")
+        return Report(Ended.SUCCESS, answer=Answer.HOLDS if value else Answer.BROKEN, code="" if value else "NO_LONGER_HOLDS"), Payload()
+    if mark is not None and mark.place is Place.BEFORE:
+        problem = "left its body without having entered its effect mark."
+        error = HalfwayError("MARK_MISUSED", step=running.step_name, run=running.run_id, problem=problem)
+        return Report(Ended.FAILED, code="MARK_NOT_TAKEN", effect=Happened.NOT, final=True), Payload(error=str(error))
+    try:
+        output = encode(_adapter_of(running), value, what=f"output of {running.step_name}")
+    except UnstorableValue as error:  # the body ran; that is known, and must not be lost or repeated (B27, B28)
+        return unstorable(running.spec), Payload(error=str(error))
+    report = _waits(running, value, output) if running.spec.waits and kind is Kind.STEP else _SUCCESS
+    return report, Payload(output, emitted=tuple(running.emitted))
+
+
+_SUCCESS = Report(Ended.SUCCESS)
+_NOTHING: TypeAdapter[Any] = TypeAdapter(type(None))
+
+
+def _adapter_of(running: Running) -> TypeAdapter[Any]:
+    """The type of what a function returns."""
+    kind = running.record.kind
+    if kind is Kind.COMPENSATION:
+        return _NOTHING
+    if kind is Kind.DRAFT:
+        return running.handler.draft_adapter or _NOTHING
+    return running.handler.body_adapter
+
+
+def _waits(running: Running, value: object, output: str) -> Report:
+    """What the function of a wait has said: the key of what it waits for, the time, or what a person is shown."""
+    if running.spec.sort is Sort.TIME:
+        assert isinstance(value, datetime)
+        return Report(Ended.SUCCESS, until=int(value.timestamp() * 1e6))
+    if running.spec.sort is Sort.APPROVAL:
+        return Report(Ended.SUCCESS, waits=shown_hash(running.handler.code, running.input, output))
+    return Report(Ended.SUCCESS, waits=str(value))
+
+
+def shown_hash(code: str, input: str, shown: str) -> str:
+    """What an approval is bound to: the definition of the step, the run's input, and the bytes that a person is shown (R-C4)."""
+    return hashlib.sha256("\x1f".join((code, input, shown)).encode()).hexdigest()[:32]
+
+
+def _probed(running: Running, value: object) -> Ending_:
+    if isinstance(value, Found):
+        found: object = cast("Found[object]", value).value
+        adapter = running.handler.output_adapter if running.record.kind is Kind.PROBE else _NOTHING
+        output = encode(adapter, found, what=f"what the probe of {running.step_name} found")
+        return Report(Ended.SUCCESS, answer=Answer.FOUND), Payload(output)
+    if isinstance(value, Absent):
+        return Report(Ended.SUCCESS, answer=Answer.ABSENT), Payload()
+    if isinstance(value, CannotTell):
+        return Report(Ended.SUCCESS, answer=Answer.CANNOT_TELL), Payload(error=bounded(value.reason, 2000))
+    error = f"the probe answered {type(value).__name__}; only Found, Absent or CannotTell say anything"
+    return Report(Ended.SUCCESS, answer=Answer.CANNOT_TELL, code="PROBE_ANSWER_INVALID"), Payload(error=error)

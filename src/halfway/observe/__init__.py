@@ -1,0 +1,1 @@
+"""How others hear of what happens: notifications; later metrics and traces."""
