@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from halfway.authoring.events import Event
+from halfway.authoring.keys import checked_key
 from halfway.authoring.policy import Queue
 from halfway.authoring.run import Run
 from halfway.authoring.step import Failure
-from halfway.authoring.steps import Handler
 from halfway.authoring.workflow import Workflow
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.run import Kind
 from halfway.engine.settings import Settings
 from halfway.errors import DefinitionError, HalfwayError, InvalidInput, NotFound
-from halfway.ports import NewRun, NoPoints, Points, Started
+from halfway.ports import Message, NewEvent, NewRun, NoPoints, Notifier, Points, Started, Task
 
 if TYPE_CHECKING:  # the rooms below are opened at their first use, so that importing halfway costs little more than pydantic
+    from halfway.control.access import Can
+    from halfway.control.events import Events, Sent
     from halfway.control.reading import Control
+    from halfway.engine.courier import Courier
     from halfway.engine.worker import Worker
     from halfway.store import Store
 
@@ -42,12 +46,19 @@ class Halfway:
 
     def __init__(
         self, url: str, *, workflows: Sequence[Workflow[Any]], artifacts: str | os.PathLike[str] | None = None,
+        roles: Mapping[str, Sequence[str]] | None = None, can: Can | None = None, notify: Sequence[Notifier] | None = None,
         settings: Settings | None = None, points: Points | None = None,
     ) -> None:  # fmt: skip
+        """roles: who holds which; while none are named, whoever reaches the database may act. The roles `operator` and `admin` are
+        permissions. can: another answer to (actor, action, what about). notify: who is told about approvals, decisions and incidents;
+        by default the log.
+        """
         self.url = url
         self._artifacts = None if artifacts is None else os.fspath(artifacts)
         self.settings = settings or Settings()
         self._points = points or NoPoints()
+        self.roles, self.can = roles, can
+        self.notify = notify
         self.workflows: dict[tuple[str, int], Workflow[Any]] = {}
         for workflow in workflows:
             place = (workflow.name, workflow.version)
@@ -55,9 +66,6 @@ class Halfway:
                 problem = f"version {workflow.version} is given twice."
                 raise DefinitionError("DEFINITION", workflow=workflow.name, problem=problem, remedy="Give the second one another version.")
             self.workflows[place] = workflow
-        self._handlers: dict[str, Handler] = {
-            step.code: workflow.handlers[step.name] for workflow in workflows for step in workflow.spec.steps
-        }
         self._store: Store | None = None
         self._opening = threading.Lock()
         self._workers: list[Worker] = []
@@ -81,9 +89,13 @@ class Halfway:
     def control(self) -> Control:
         """What an operator may ask and order; the faces use nothing else."""
         from halfway.control.reading import Control
+        from halfway.store.ids import new_id
 
         store = self.store
-        return Control(store.runs, store.reading, self._handlers, self._wake)
+        return Control(
+            store.runs, store.reading, store.attention, workflows=self.workflows.values(), wake=self._wake, can=self.can,
+            members=self.roles, batches=store.batches, new_id=new_id,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Stops the workers of this object and closes its connections."""
@@ -96,17 +108,18 @@ class Halfway:
 
     def start(
         self, workflow: Workflow[I], input: I, /, *, deadline: datetime | None = None, priority: int = 0, correlation_id: str = "",
-        again: str | None = None, within: object = None,
+        again: str | None = None, actor: str = "", within: object = None,
     ) -> Run[I]:  # fmt: skip
         """Starts a run, or answers the one that already stands under the input's key (`created` is False then).
 
         deadline: no attempt starts after it; with a time zone. again: the audited reason for a second run under a key whose first
-        run has ended. within: a connection of the same database; the run exists if its transaction commits. Raises InvalidInput,
-        KeyConflict (the key belongs to a run with another input) and DatabaseError.
+        run has ended. actor: who asked for it, whom four eyes keep from approving. within: a connection of the same database; the run
+        exists if its transaction commits. Raises InvalidInput, KeyConflict (the key belongs to a run with another input) and
+        DatabaseError.
         """
         if within is None:
             _outside_transactions(workflow.name)
-        new = self._new(workflow, input, deadline=deadline, priority=priority, correlation_id=correlation_id, again=again)
+        new = self._new(workflow, input, deadline=deadline, priority=priority, correlation_id=correlation_id, again=again, actor=actor)
         return self._started(workflow, [new], self.store.runs.create([new], within=within), within)[0]
 
     def start_many(self, workflow: Workflow[I], inputs: Sequence[I], /, *, priority: int = 0) -> Sequence[Run[I]]:
@@ -117,7 +130,7 @@ class Halfway:
 
     def _new(
         self, workflow: Workflow[I], input: I, *, deadline: datetime | None = None, priority: int = 0, correlation_id: str = "",
-        again: str | None = None,
+        again: str | None = None, actor: str = "",
     ) -> NewRun:  # fmt: skip
         if self.workflows.get((workflow.name, workflow.version)) is not workflow:
             known = ", ".join(sorted(name for name, _ in self.workflows)) or "none"
@@ -129,7 +142,7 @@ class Halfway:
         text = workflow.encode(input)
         return NewRun(
             run_id, workflow.spec, text, workflow.key_of(input), workflow.resource_of(input), correlation_id or run_id, priority,
-            None if deadline is None else _microseconds(deadline), again=again,
+            None if deadline is None else _microseconds(deadline), actor=actor, again=again,
         )  # fmt: skip
 
     def _started(self, workflow: Workflow[I], new: Sequence[NewRun], started: Sequence[Started], within: object) -> Sequence[Run[I]]:
@@ -144,6 +157,43 @@ class Halfway:
         for worker in self._workers:
             if worker.alive:
                 worker.wake(routes)
+
+    # ── sending ──
+
+    def send(self, event: Event[T], payload: T, /, *, key: str, id: str, source: str = "", within: object = None) -> Sent:
+        """Sends an event, and answers what became of it. It is stored in every case (R-C2).
+
+        key: names the business case, as the wait's function does; it may also be the provider's id of a message, or a run's id.
+        id: the provider's id of this event; a repeat under it changes nothing. source: who gives these ids; by default the event's
+        name. within: a connection of the same database; what waits hears after its transaction has committed.
+        """
+        if within is None:
+            _outside_transactions(event.name)
+        return self._events.send([self._event(event, payload, key, id, source)], within=within)[0]
+
+    def send_many(self, event: Event[T], payloads: Sequence[tuple[str, str, T]], /, *, source: str = "") -> Sequence[Sent]:
+        """Sends many events, in order; each is (key, id, payload)."""
+        _outside_transactions(event.name)
+        return self._events.send([self._event(event, payload, key, id, source) for key, id, payload in payloads])
+
+    @property
+    def _events(self) -> Events:
+        from halfway.control.events import Events
+
+        return Events(self.store.runs, self._wake)
+
+    def _event(self, event: Event[T], payload: T, key: str, id: str, source: str) -> NewEvent:
+        from halfway.store.ids import new_id
+
+        what = f"of the event {event.name}"
+        return NewEvent(
+            new_id(),
+            source or event.name,
+            checked_key(f"id {what}", id),
+            event.name,
+            checked_key(f"key {what}", key),
+            event.encode(payload),
+        )
 
     # ── reading ──
 
@@ -197,12 +247,18 @@ class Halfway:
 
     async def astart(
         self, workflow: Workflow[I], input: I, /, *, deadline: datetime | None = None, priority: int = 0, correlation_id: str = "",
-        again: str | None = None,
+        again: str | None = None, actor: str = "",
     ) -> Run[I]:  # fmt: skip
         """`start` for an async program."""
         return await _in_thread(
-            lambda: self.start(workflow, input, deadline=deadline, priority=priority, correlation_id=correlation_id, again=again)
+            lambda: self.start(
+                workflow, input, deadline=deadline, priority=priority, correlation_id=correlation_id, again=again, actor=actor
+            )
         )
+
+    async def asend(self, event: Event[T], payload: T, /, *, key: str, id: str, source: str = "") -> Sent:
+        """`send` for an async program."""
+        return await _in_thread(lambda: self.send(event, payload, key=key, id=id, source=source))
 
     async def aget(self, workflow: Workflow[I], run_id: str, /) -> Run[I]:
         """`get` for an async program."""
@@ -237,10 +293,35 @@ class Halfway:
         worker = Worker(
             runs=store.runs, lives=store.lives, artifacts=store.artifacts, reading=store.reading, catalog=catalog, settings=self.settings,
             points=self._points, queues=queues or sorted(catalog.queues), slots=slots, threads=threads or min(slots, 32),
-            identity=identity(), kill_after=kill_after, on_end=self._ended,
+            identity=identity(), kill_after=kill_after, on_end=self._ended, courier=self._courier(store),
         )  # fmt: skip
         self._workers.append(worker)
         return worker
+
+    def _courier(self, store: Store) -> Courier:
+        from halfway.engine.courier import Courier
+        from halfway.observe.notify import to_log
+
+        control, notifiers = self.control, [to_log] if self.notify is None else list(self.notify)
+
+        def hand_over(message: Message) -> None:
+            notice = control.notice(message)
+            for notify in notifiers:
+                notify(notice)
+
+        types = sorted({workflow.name for workflow in self.workflows.values() if workflow.spec.triggers})
+        return Courier(store.outbox, store.triggers, hand_over=hand_over, start=self._start_task, types=types, now=store.now)
+
+    def _start_task(self, task: Task) -> None:
+        """Something has happened that starts a run: in the transaction that creates the run, the task is done (R-C5)."""
+        newest = max((workflow for workflow in self.workflows.values() if workflow.name == task.type), key=lambda one: one.version)
+        trigger = newest.trigger_functions.get((task.kind, task.name))
+        input = None if trigger is None else trigger.input_for(task.payload or "null")
+        if input is None:
+            self.store.triggers.drop(task.id)
+            return
+        new = self._new(newest, input, actor=f"{task.kind.lower()}:{task.name}")._replace(trigger=task.id)
+        self._started(newest, [new], self.store.runs.create([new]), None)
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

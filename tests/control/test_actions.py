@@ -51,7 +51,7 @@ def test_an_action_id_is_carried_out_once(harness: type[Harness]) -> None:
     assert h.status(other) is RunStatus.FAILED
 
 
-def test_a_refused_order_leaves_no_audit_row(harness: type[Harness]) -> None:
+def test_a_refused_order_changes_nothing_and_is_audited_as_refused(harness: type[Harness]) -> None:
     h, run = failed(harness)
     with pytest.raises(Conflict, match="not UNKNOWN"):
         h.app.control.retry(run.id, "ONLY", actor="kim", reason="x", not_happened=True, evidence="log")
@@ -61,13 +61,27 @@ def test_a_refused_order_leaves_no_audit_row(harness: type[Harness]) -> None:
         h.app.control.resume(run.id, actor="kim", reason="x", expected=1)
     with pytest.raises(NotFound, match="no-such-run"):
         h.app.control.resume("no-such-run", actor="kim", reason="x")
-    assert h.app.store.reading.audit(run.id) == []
+    rows = h.app.store.reading.audit(run.id)
+    assert [(row.audit.action, row.before, row.after) for row in rows] == [
+        ("settle", RunStatus.FAILED, RunStatus.FAILED),
+        ("resume", RunStatus.FAILED, RunStatus.FAILED),
+    ]
+    assert all(row.audit.refused for row in rows)
+    assert h.status(run) is RunStatus.FAILED
+
+
+def test_what_is_carried_out_is_not_marked_as_refused(harness: type[Harness]) -> None:
+    h, run = failed(harness)
+    h.app.control.resume(run.id, actor="kim", reason="x")
+    assert [row.audit.refused for row in h.app.store.reading.audit(run.id)] == [None]
 
 
 def test_who_may_not_act_does_not(harness: type[Harness]) -> None:
     h, run = failed(harness)
     store = h.app.store
-    guarded = Actions(store.runs, store.reading, {}, lambda routes: None, can=lambda actor, action, run_id: actor == "owner")
+    guarded = Actions(
+        store.runs, store.reading, store.attention, wake=lambda routes: None, can=lambda actor, action, about: actor == "owner"
+    )
     with pytest.raises(NotAllowed, match="kim"):
         guarded.resume(run.id, actor="kim", reason="x")
     assert guarded.resume(run.id, actor="owner", reason="x").after is RunStatus.RUNNING
@@ -89,7 +103,7 @@ def test_a_run_is_not_reopened_once_a_later_one_stands_under_its_key(harness: ty
     with pytest.raises(Conflict, match="later run"):
         h.app.control.resume(run.id, actor="kim", reason="x")
     assert h.status(run) is RunStatus.FAILED
-    assert h.app.store.reading.audit(run.id) == []
+    assert [row.audit.refused is not None for row in h.app.store.reading.audit(run.id)] == [True]
 
 
 def test_a_second_run_is_refused_once_the_first_was_reopened(harness: type[Harness]) -> None:

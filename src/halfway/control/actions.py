@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from halfway.authoring.steps import Handler
 from halfway.authoring.values import decode
+from halfway.authoring.workflow import Workflow
+from halfway.control.access import Can, Demand, Members, by_roles, checked, everyone
+from halfway.control.shown import json_text, what_is_shown
 from halfway.domain.draft import Audit, Draft, Payload
-from halfway.domain.facts import CancelAsked, MarkedSuccess, Order, ResumeAsked, RetryAsked
-from halfway.domain.lifecycle import RunStatus
-from halfway.domain.run import Key, Snapshot
-from halfway.domain.spec import StepSpec
+from halfway.domain.facts import (
+    Approved,
+    CancelAsked,
+    CompensateAsked,
+    MarkedSuccess,
+    Order,
+    ProbeAsked,
+    Rejected,
+    ReleaseAsked,
+    ResumeAsked,
+    RetryAsked,
+    SkipAsked,
+)
+from halfway.domain.lifecycle import RecordStatus, RunStatus
+from halfway.domain.plan import plan
+from halfway.domain.run import Key, Kind, Record, Snapshot
+from halfway.domain.spec import WorkflowSpec
+from halfway.domain.waits import is_gate
 from halfway.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from halfway.ports import GuardFailed, Reading, RunStore
+from halfway.ports import Attention, GuardFailed, Reading, RunStore, Turn
 
-Can = Callable[[str, str, str], bool]  # (actor, action, run id)
+MARKABLE = (RecordStatus.UNKNOWN, RecordStatus.FAILED, RecordStatus.WAITING)
 
 
 class Carried(NamedTuple):
@@ -30,96 +49,266 @@ class Carried(NamedTuple):
     action_id: str
 
 
-def everyone(actor: str, action: str, run_id: str) -> bool:
-    """The default: whoever reaches the database may act."""
-    return True
+class Request(NamedTuple):
+    """An order as a person gives it."""
+
+    action: str
+    order: Order
+    actor: str
+    reason: str
+    step: str | None = None
+    evidence: str | None = None
+    output: str | None = None  # JSON, for mark-success
+    new_input: str | None = None  # JSON
+    seen: str | None = None  # the hash of what the person was shown
+    action_id: str | None = None
+    expected: int | None = None  # the run's revision when the person looked
+    plan: str | None = None  # the hash of the plan that the person confirms
 
 
 class Actions:
-    """Resume, retry, mark success and cancel. Each needs a reason; each is refused with the reason why when it does not apply."""
+    """Everything that can be ordered about one run. Each needs a reason; each is refused with the reason why when it does not apply.
+
+    `action_id`: the caller's own id; a second order with it changes nothing. `expected`: the revision of the run that the caller has
+    seen. `plan`: the hash of a plan; the order is refused if the run has moved since.
+    """
 
     def __init__(
-        self,
-        runs: RunStore,
-        reading: Reading,
-        handlers: Mapping[str, Handler],
-        wake: Callable[[tuple[str, ...]], None],
-        can: Can = everyone,
-    ) -> None:
+        self, runs: RunStore, reading: Reading, attention: Attention, *, workflows: Iterable[Workflow[Any]] = (),
+        wake: Callable[[tuple[str, ...]], None], can: Can | None = None, members: Members | None = None,
+    ) -> None:  # fmt: skip
         self._runs = runs
         self._reading = reading
-        self._handlers = handlers
+        self._attention = attention
+        self._workflows = {(workflow.name, workflow.version): workflow for workflow in workflows}
+        self._handlers: Mapping[str, Handler] = {
+            step.code: workflow.handlers[step.name] for workflow in self._workflows.values() for step in workflow.spec.steps
+        }
         self._wake = wake
-        self._can = can
+        self._members = checked(members)
+        self._can = can or (everyone if self._members is None else by_roles(self._members))
 
-    def resume(self, run: str, *, actor: str, reason: str, action_id: str | None = None, expected: int | None = None) -> Carried:
+    def resume(
+        self, run: str, *, actor: str, reason: str, action_id: str | None = None, expected: int | None = None, plan: str | None = None
+    ) -> Carried:
         """Checks what the run builds on, then goes on with what stopped it. Nothing that is done runs again (R-B6, R-J6)."""
-        return self._carry_out(run, "resume", ResumeAsked(), actor, reason, action_id=action_id, expected=expected)
+        return self.order(run, Request("resume", ResumeAsked(), actor, reason, action_id=action_id, expected=expected, plan=plan))
 
     def retry(
         self, run: str, step: str, *, actor: str, reason: str, not_happened: bool = False, gone: bool = False, evidence: str | None = None,
-        action_id: str | None = None, expected: int | None = None,
+        input: str | None = None, action_id: str | None = None, expected: int | None = None, plan: str | None = None,
     ) -> Carried:  # fmt: skip
-        """Gives one failed step its attempts anew; `not_happened` settles an UNKNOWN step by a person's word and evidence."""
+        """Gives one failed step its attempts anew; `not_happened` settles an UNKNOWN step by a person's word and evidence.
+
+        input: a corrected input of the run, as JSON; the former one is kept. Its business key must stay the same.
+        """
         if not_happened:
             _need("evidence", evidence, "Say what you saw at the receiver that proves that it did not happen.")
-        order = RetryAsked(step, not_happened, gone)
-        return self._carry_out(run, "retry", order, actor, reason, step=step, evidence=evidence, action_id=action_id, expected=expected)
+        order = RetryAsked(step, not_happened, gone, input is not None)
+        action = "settle" if not_happened else "retry" if input is None else "retry-input"
+        return self.order(
+            run, Request(action, order, actor, reason, step=step, evidence=evidence, new_input=input, action_id=action_id,
+                         expected=expected, plan=plan)
+        )  # fmt: skip
 
     def mark_success(
         self, run: str, step: str, *, actor: str, reason: str, evidence: str, output: str = "null", action_id: str | None = None,
-        expected: int | None = None,
+        expected: int | None = None, plan: str | None = None,
     ) -> Carried:  # fmt: skip
         """A person has seen that the step's effect happened; `output` is the JSON that later steps will read."""
         _need("evidence", evidence, "Say what you saw at the receiver: an id, a log entry, a record.")
-        order = MarkedSuccess(step)
-        return self._carry_out(
-            run, "mark-success", order, actor, reason, step=step, evidence=evidence, output=output, action_id=action_id, expected=expected
+        return self.order(
+            run, Request("mark-success", MarkedSuccess(step), actor, reason, step=step, evidence=evidence, output=output,
+                         action_id=action_id, expected=expected, plan=plan)
+        )  # fmt: skip
+
+    def cancel(
+        self, run: str, *, actor: str, reason: str, undo: bool = False, action_id: str | None = None, expected: int | None = None,
+        plan: str | None = None,
+    ) -> Carried:  # fmt: skip
+        """Asks the run to stop at the next safe boundary. What is done stays done (R-B9), unless `undo` asks for its compensation."""
+        order = CancelAsked(undo)
+        return self.order(run, Request("cancel", order, actor, reason, action_id=action_id, expected=expected, plan=plan))
+
+    def probe(self, run: str, step: str, *, actor: str, reason: str, action_id: str | None = None, expected: int | None = None) -> Carried:
+        """Has the outside world asked now whether an UNKNOWN step happened, or what a wait waits for."""
+        return self.order(run, Request("probe", ProbeAsked(step), actor, reason, step=step, action_id=action_id, expected=expected))
+
+    def skip(
+        self, run: str, step: str, *, actor: str, reason: str, action_id: str | None = None, expected: int | None = None,
+        plan: str | None = None,
+    ) -> Carried:  # fmt: skip
+        """Goes on without a step that failed or waits; of a compensation: accepts what happened as it is."""
+        order = SkipAsked(step)
+        return self.order(run, Request("skip", order, actor, reason, step=step, action_id=action_id, expected=expected, plan=plan))
+
+    def compensate(
+        self, run: str, *, actor: str, reason: str, step: str | None = None, action_id: str | None = None, expected: int | None = None,
+        plan: str | None = None,
+    ) -> Carried:  # fmt: skip
+        """Undoes what is done, in reverse order: all of it, or from one step back (R-D3)."""
+        order = CompensateAsked(step)
+        return self.order(run, Request("compensate", order, actor, reason, step=step, action_id=action_id, expected=expected, plan=plan))
+
+    def approve(
+        self, run: str, step: str, *, actor: str, reason: str, seen: str | None = None, action_id: str | None = None,
+        expected: int | None = None,
+    ) -> Carried:  # fmt: skip
+        """A person says yes to what this step shows, or to its next attempt. `seen`: the hash of what was shown (R-C4)."""
+        order = Approved(step, actor)
+        return self.order(run, Request("approve", order, actor, reason, step=step, seen=seen, action_id=action_id, expected=expected))
+
+    def reject(
+        self, run: str, step: str, *, actor: str, reason: str, seen: str | None = None, action_id: str | None = None,
+        expected: int | None = None,
+    ) -> Carried:  # fmt: skip
+        """A person says no. What then follows is the step's own policy."""
+        order = Rejected(step, actor)
+        return self.order(run, Request("reject", order, actor, reason, step=step, seen=seen, action_id=action_id, expected=expected))
+
+    def release(
+        self, run: str, step: str, *, actor: str, reason: str, evidence: str, action_id: str | None = None, expected: int | None = None
+    ) -> Carried:
+        """The owner opens the business record that an UNKNOWN step holds, for other runs (R-J2). The step stays UNKNOWN."""
+        _need("evidence", evidence, "Say what you saw that makes it safe for others to change the record.")
+        order = ReleaseAsked(step)
+        return self.order(
+            run, Request("release", order, actor, reason, step=step, evidence=evidence, action_id=action_id, expected=expected)
         )
 
-    def cancel(self, run: str, *, actor: str, reason: str, action_id: str | None = None, expected: int | None = None) -> Carried:
-        """Asks the run to stop at the next safe boundary. What is done stays done (R-B9)."""
-        return self._carry_out(run, "cancel", CancelAsked(), actor, reason, action_id=action_id, expected=expected)
-
-    def _carry_out(
-        self, run: str, action: str, order: Order, actor: str, reason: str, *, step: str | None = None, evidence: str | None = None,
-        output: str | None = None, action_id: str | None = None, expected: int | None = None,
-    ) -> Carried:  # fmt: skip
-        _need("reason", reason, "Say why; it is kept in the audit log.")
+    def order(self, run: str, request: Request) -> Carried:
+        """Carries out an order, or refuses it; both are audited, and a refusal changes nothing else (R-D8)."""
+        _need("reason", request.reason, "Say why; it is kept in the audit log.")
         run_id = self._reading.find(run)
-        if not self._can(actor, action, run_id):
-            raise NotAllowed("NOT_ALLOWED", actor=actor, action=action, run=run_id, remedy="Ask somebody who holds the role.")
-        audit = Audit(action_id or uuid4().hex, actor, action, reason, step, evidence)
-        with self._runs.change(name="order") as tx:
-            if run_id not in tx.lock([run_id], wait=True):
-                raise NotFound("RUN_UNKNOWN", run=run)
-            loaded = tx.load([run_id])[run_id]
-            snapshot = loaded.snapshot
-            if expected is not None and expected != snapshot.run.revision:
-                raise Conflict("REVISION_STALE", run=run_id, expected=expected, actual=snapshot.run.revision)
-            draft = Draft(self._runs.spec(snapshot.run.hash), snapshot, tx.now, input=loaded.input, outputs=dict(loaded.outputs))
-            draft.audit = audit
-            if step is not None and output is not None:
-                draft.payloads[Key(step)] = Payload(self._checked(draft.spec.by_name.get(step), output))
-            draft.take(order)
-            change = draft.change()
-            if change is not None:
-                try:
-                    tx.write([change])
-                except GuardFailed:  # the run is locked, so only the guard of a reopening can have refused
-                    later = "a later run stands under its key."
-                    raise Conflict("ACTION_REFUSED", action=action, run=run_id, problem=later, remedy="Work with that one.") from None
-        self._wake(_routes(draft))
-        return Carried(run_id, action, snapshot.run.status, draft.snapshot.run.status, draft.snapshot.run.revision, audit.action_id)
+        audit = Audit(request.action_id or uuid4().hex, request.actor, request.action, request.reason, request.step, request.evidence)
+        try:
+            with self._runs.change(name="order") as tx:
+                if run_id not in tx.lock([run_id], wait=True):
+                    raise NotFound("RUN_UNKNOWN", run=run)
+                carried, routes = self._carry_out(tx, run_id, request, audit)
+        except (Conflict, NotAllowed, InvalidInput) as refused:
+            if self._was_carried_out(run_id, request.action_id):
+                raise Conflict("ACTION_REPEATED", action_id=request.action_id, run=run_id) from None
+            if refused.code != "ACTION_REPEATED":
+                self._runs.refuse(run_id, audit._replace(refused=str(refused)))
+            raise
+        self._wake(routes)
+        return carried
 
-    def _checked(self, step: StepSpec | None, output: str) -> str:
+    def _was_carried_out(self, run_id: str, action_id: str | None) -> bool:
+        """Whether an order with this id has moved the run before, so that it does not apply any more."""
+        if action_id is None:
+            return False
+        return any(row.audit.action_id == action_id and not row.audit.refused for row in self._reading.audit(run_id))
+
+    def _carry_out(self, tx: Turn, run_id: str, request: Request, audit: Audit) -> tuple[Carried, tuple[str, ...]]:
+        loaded = tx.load([run_id])[run_id]
+        snapshot, spec = loaded.snapshot, self._runs.spec(loaded.snapshot.run.hash)
+        self._allow(request, spec, snapshot)
+        if request.expected is not None and request.expected != snapshot.run.revision:
+            raise Conflict("REVISION_STALE", run=run_id, expected=request.expected, actual=snapshot.run.revision)
+        if request.plan is not None and plan(spec, snapshot, request.order, tx.now).hash != request.plan:
+            raise Conflict("PLAN_OUTDATED", run=run_id, plan=request.plan)
+        if request.seen is not None:
+            self._refuse_unseen(run_id, spec, request)
+        draft = Draft(spec, snapshot, tx.now, input=loaded.input, outputs=dict(loaded.outputs))
+        draft.audit = audit
+        self._bring(draft, request, tx.now)
+        draft.take(request.order)
+        change = draft.change()
+        if change is not None:
+            try:
+                tx.write([change])
+            except GuardFailed:  # the run is locked, so only the guard of a reopening can have refused
+                later = "a later run stands under its key."
+                raise Conflict("ACTION_REFUSED", action=request.action, run=run_id, problem=later, remedy="Work with that one.") from None
+        after = draft.snapshot.run
+        return Carried(run_id, request.action, snapshot.run.status, after.status, after.revision, audit.action_id), routes_of(draft)
+
+    def _allow(self, request: Request, spec: WorkflowSpec, snapshot: Snapshot) -> None:
+        demand = demand_of(spec, snapshot, request.step)
+        if not self._can(request.actor, request.action, demand):
+            remedy = f"Ask somebody who holds the role {demand.role}."
+            raise NotAllowed("NOT_ALLOWED", actor=request.actor, action=request.action, run=snapshot.run.id, remedy=remedy)
+
+    def _refuse_unseen(self, run_id: str, spec: WorkflowSpec, request: Request) -> None:
+        """What the person saw must be what stands there now."""
+        now = self.shown_hash(run_id, spec, request.step or "")
+        if now is not None and now != request.seen:
+            raise Conflict("APPROVAL_OUTDATED", run=run_id, step=request.step, seen=request.seen)
+
+    def shown_hash(self, run_id: str, spec: WorkflowSpec, step: str) -> str | None:
+        """The hash of what a person is shown about this step; None if nobody is asked to approve it."""
+        detail = self._reading.detail(run_id)
+        record = open_record(Snapshot(detail.run, {one.record.key: one.record for one in detail.records}), step)
+        if record is not None and is_gate(record):
+            return what_is_shown(spec, detail, record)[1]
+        waits = [wait for wait in self._attention.waits(run_id) if wait.key.step == step and wait.closed_at is None]
+        return waits[-1].wait_key if waits else None
+
+    def _bring(self, draft: Draft, request: Request, now: int) -> None:
+        """What the order brings with it: an output, an approval, an input."""
+        if request.step is None:
+            return
+        key = Key(request.step)
+        record = open_record(draft.before, request.step)
+        undo = record is not None and record.key.kind is Kind.COMPENSATION
+        wanted = record is not None and record.status in MARKABLE  # a person who vouches for a result gives no other
+        if request.output is not None and not undo and wanted:
+            draft.payloads[key] = Payload(self._checked(draft.spec, request.step, request.output))
+        if isinstance(request.order, Approved) and record is not None and not undo:
+            draft.payloads[key] = Payload(_approval(request, record, now))
+        if request.new_input is not None:
+            draft.new_input = self._new_input(draft, request.new_input)
+
+    def _checked(self, spec: WorkflowSpec, name: str, output: str) -> str:
         """The output a person gives is one that the step could have given."""
-        if step is None:
-            return output  # decide names the unknown step
-        handler = self._handlers.get(step.code)
+        step = spec.by_name.get(name)
+        handler = None if step is None else self._handlers.get(step.code)
         if handler is not None:
-            decode(handler.output_adapter, output, what=f"output of {step.name}")
-        return output
+            decode(handler.output_adapter, output, what=f"output of {name}")
+            return output
+        return json_text(output, f"output of {name}")
+
+    def _new_input(self, draft: Draft, text: str) -> str:
+        """A corrected input is of the workflow's type, and still about the same business case."""
+        run = draft.before.run
+        workflow = self._workflows.get((run.type, run.version))
+        if workflow is None:
+            problem = "the code of the workflow is not here, so it cannot be checked."
+            raise InvalidInput("CONFIG_INVALID", source="of the new input", problem=problem, remedy="Name the app: --app module:name.")
+        input = workflow.parse(text)
+        former = workflow.key_of(workflow.parse(draft.input))
+        if workflow.key_of(input) != former:
+            problem = f"its key is {workflow.key_of(input)}, and this run stands under {former}."
+            remedy = "Cancel this run and start another."
+            raise Conflict("ACTION_REFUSED", action="retry --input", run=run.id, problem=problem, remedy=remedy)
+        return workflow.encode(input)
+
+
+def demand_of(spec: WorkflowSpec, snapshot: Snapshot, step: str | None) -> Demand:
+    """What an order is about, as far as permissions are concerned."""
+    record = None if step is None else open_record(snapshot, step)
+    role = spec.owner
+    if record is not None:
+        role = record.asks or spec.unit(record.key).approver or spec.owner
+    elif step is not None and step in spec.by_name:
+        role = spec.by_name[step].approver or spec.owner
+    return Demand(snapshot.run.id, spec.type, spec.owner, step, role)
+
+
+def open_record(snapshot: Snapshot, step: str) -> Record | None:
+    """The record that an order about a step means: its compensation while that is open, else the step itself."""
+    undo = snapshot.records.get(Key(step, kind=Kind.COMPENSATION))
+    if undo is not None and undo.status not in (RecordStatus.SUCCESS, RecordStatus.SKIPPED):
+        return undo
+    return snapshot.records.get(Key(step))
+
+
+def _approval(request: Request, record: Record, now: int) -> str:
+    at = datetime.fromtimestamp(now / 1e6, UTC)
+    approvers = [*record.approved_by, request.actor]
+    return json.dumps({"by": request.actor, "reason": request.reason, "at": at.isoformat(), "approvers": approvers})
 
 
 def _need(what: str, given: Any, remedy: str) -> None:
@@ -127,11 +316,12 @@ def _need(what: str, given: Any, remedy: str) -> None:
         raise InvalidInput("CONFIG_INVALID", source=f"of the action: {what}", problem="it is empty.", remedy=remedy)
 
 
-def _routes(draft: Draft) -> tuple[str, ...]:
+def routes_of(draft: Draft) -> tuple[str, ...]:
+    """Under which routes this run has work now."""
     spec, snapshot = draft.spec, draft.snapshot
     return tuple({spec.by_name[record.key.step].route for record in ready(snapshot)})
 
 
-def ready(snapshot: Snapshot) -> list[Any]:
+def ready(snapshot: Snapshot) -> list[Record]:
     """Records that wait for a slot."""
     return [record for record in snapshot.records.values() if record.status == "PENDING" and record.ready_at is not None]

@@ -4,75 +4,45 @@ from __future__ import annotations
 
 import json
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from halfway.control.actions import Actions
-from halfway.domain.explain import EffectView, Explanation, Sentence, explain
+from halfway.authoring.keys import checked_key
+from halfway.authoring.workflow import Workflow
+from halfway.control.access import OPERATOR, Can, Demand, Members
+from halfway.control.batches import Bulk
+from halfway.control.desk import Desk, runbook_of
+from halfway.control.events import Events, Sent
+from halfway.control.shown import AuditShown, audit_shown, instant, json_text, moment, plan_json, rfc3339
+from halfway.control.steps import StepShown, steps_shown
+from halfway.domain.explain import EffectView, Explanation, explain
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
-from halfway.domain.run import Happened, Key, Kind, Snapshot
-from halfway.domain.spec import StepSpec, WorkflowSpec
-from halfway.ports import AttemptRow, AuditRow, DefinitionRow, Detail, JournalRow, RecordDetail, Row, SchemaRow, WorkerRow
+from halfway.domain.run import Record, Snapshot
+from halfway.domain.sentences import SENTENCES, Sentence
+from halfway.domain.spec import WorkflowSpec
+from halfway.domain.waits import TIMED_OUT
+from halfway.errors import NotAllowed
+from halfway.ports import (
+    Attention,
+    AuditRow,
+    Batches,
+    DefinitionRow,
+    Detail,
+    JournalRow,
+    NewEvent,
+    Reading,
+    Row,
+    RunStore,
+    SchemaRow,
+    WaitRow,
+    WorkerRow,
+)
 
 PAGE = 1000
+WELL = frozenset({RunStatus.SUCCESS, RunStatus.PARTIAL_SUCCESS, RunStatus.COMPENSATED})
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttemptShown:
-    """One try of a step, of its probe or of its check."""
-
-    n: int
-    kind: str  # STEP, PROBE, CHECK
-    job_id: str
-    worker: str
-    started_at: datetime
-    effect_began_at: datetime | None
-    ended_at: datetime | None
-    ended: str | None
-    code: str
-    settled: str | None  # what has proven what happened
-
-    def to_json(self) -> Json:
-        return {
-            "n": self.n, "kind": self.kind, "jobId": self.job_id, "worker": self.worker, "startedAt": rfc3339(self.started_at),
-            "effectBeganAt": rfc3339(self.effect_began_at), "completedAt": rfc3339(self.ended_at), "outcome": self.ended,
-            "errorCode": self.code or None, "settledBy": self.settled,
-        }  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepShown:
-    """One step of a run, also one that has not begun."""
-
-    id: str
-    name: str
-    sequence: int
-    status: str
-    kind: str  # READ, CREATE, NOTIFY, CHANGE, DELEGATE or TRANSACTION
-    effect: str  # none, happened, not, unknown
-    attempts: int
-    waits_for: str  # the role that must decide
-    output: object
-    error_code: str
-    message: str
-    started_at: datetime | None
-    ended_at: datetime | None
-    history: tuple[AttemptShown, ...]
-    evidence: tuple[object, ...]
-    artifacts: tuple[Json, ...]
-
-    def to_json(self) -> Json:
-        return {
-            "id": self.id, "name": self.name, "sequence": self.sequence, "status": self.status, "effectKind": self.kind,
-            "effect": self.effect, "attemptCount": self.attempts, "waitsFor": self.waits_for or None, "output": self.output,
-            "errorCode": self.error_code or None, "errorMessage": self.message or None, "startedAt": rfc3339(self.started_at),
-            "completedAt": rfc3339(self.ended_at), "attempts": [one.to_json() for one in self.history], "evidence": list(self.evidence),
-            "artifacts": list(self.artifacts),
-        }  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,26 +61,6 @@ class EntryShown:
         return {
             "seq": self.seq, "at": rfc3339(self.at), "name": self.name, "step": self.step or None, "stepRunId": self.step_id or None,
             "jobId": self.job_id or None, "data": dict(self.data),
-        }  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditShown:
-    """Who ordered what, and why."""
-
-    at: datetime
-    actor: str
-    action: str
-    reason: str
-    step: str
-    evidence: str
-    before: str
-    after: str
-
-    def to_json(self) -> Json:
-        return {
-            "at": rfc3339(self.at), "actorId": self.actor, "action": self.action, "reason": self.reason, "step": self.step or None,
-            "evidence": self.evidence or None, "before": self.before, "after": self.after,
         }  # fmt: skip
 
 
@@ -139,6 +89,9 @@ class Shown:
     journal: tuple[EntryShown, ...]
     audit: tuple[AuditShown, ...]
     explanation: Explanation
+    undo: str | None = None  # it is undone: `*` for all of it, or from this step back
+    holds: tuple[tuple[str, str], ...] = ()  # business records that are held, and by which step
+    runbook: str = ""  # what to do about the error at which it stands
 
     @property
     def current(self) -> tuple[str, ...]:
@@ -153,7 +106,9 @@ class Shown:
             "output": self.output, "deadlineAt": rfc3339(self.deadline_at), "createdAt": rfc3339(self.created_at),
             "startedAt": rfc3339(self.started_at), "completedAt": rfc3339(self.ended_at), "updatedAt": rfc3339(self.updated_at),
             "steps": [step.to_json() for step in self.steps], "timeline": [entry.to_json() for entry in self.journal],
-            "audit": [line.to_json() for line in self.audit], "explanation": _explanation_json(self.explanation),
+            "audit": [line.to_json() for line in self.audit], "undo": self.undo,
+            "holds": [{"record": record, "step": step} for record, step in self.holds], "runbook": self.runbook or None,
+            "explanation": _explanation_json(self.explanation),
         }  # fmt: skip
 
 
@@ -193,16 +148,43 @@ class ReadyWork:
     since: datetime
 
 
-class Control(Actions):
+class Control(Desk):
     """Everything an operator may ask and order; every face uses it and nothing else."""
+
+    def __init__(
+        self, runs: RunStore, reading: Reading, attention: Attention, *, workflows: Iterable[Workflow[Any]] = (),
+        wake: Callable[[tuple[str, ...]], None], batches: Batches, new_id: Callable[[], str], can: Can | None = None,
+        members: Members | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(runs, reading, attention, workflows=workflows, wake=wake, can=can, members=members)
+        self._new_id = new_id
+        self.batches = Bulk(self, batches, runs, reading, can=self._can, new_id=new_id)
+
+    def send(self, name: str, payload: str, *, key: str, id: str, source: str = "", actor: str = "") -> Sent:
+        """Sends a message by hand; its payload is JSON text that whoever knows its type has checked."""
+        if not self._can(actor, "send-event", Demand("", "", "", None, "")):
+            raise NotAllowed("NOT_PERMITTED", actor=actor, action="send-event", remedy=f"Ask somebody who holds the role {OPERATOR}.")
+        what = f"of the event {name}"
+        event = NewEvent(
+            self._new_id(), source or name, checked_key(f"id {what}", id), checked_key("name of the event", name),
+            checked_key(f"key {what}", key), json_text(payload, f"payload of {name}"),
+        )  # fmt: skip
+        return Events(self._runs, self._wake).send([event])[0]
+
+    def restored(self) -> int:
+        """Says that the database was restored from a copy; answers how many open runs are told (R-D10)."""
+        return self._runs.restored()
 
     def show(self, run: str, *, journal: bool = True) -> Shown:
         """A run by id, key or the end of its id. Raises NotFound. `journal`: with its whole story."""
         detail = self._reading.detail(self._reading.find(run))
-        spec = self._runs.spec(detail.run.hash)
         workers = sum(worker.epoch.state == "ALIVE" for worker in self._reading.workers())
         story = tuple(self._journal(detail.run.id)) if journal else ()
-        return shown(spec, detail, story, self._reading.audit(detail.run.id), detail.now, workers=workers)
+        attention, run_id = self._attention, detail.run.id
+        return _shown(
+            self._runs.spec(detail.run.hash), detail, journal=story, audit=self._reading.audit(run_id), waits=attention.waits(run_id),
+            holds=attention.holds(run_id), workers=workers,
+        )  # fmt: skip
 
     def runs(
         self, *, status: RunStatus | str | None = None, type: str | None = None, search: str | None = None, limit: int = 50,
@@ -246,76 +228,42 @@ class Control(Actions):
 # ── building ──
 
 
-def shown(
-    spec: WorkflowSpec, detail: Detail, journal: Sequence[JournalRow], audit: Sequence[AuditRow], now: int, *, workers: int | None
-) -> Shown:
+def _shown(
+    spec: WorkflowSpec, detail: Detail, *, journal: Sequence[JournalRow], audit: Sequence[AuditRow], waits: Sequence[WaitRow],
+    holds: Sequence[tuple[str, str]], workers: int,
+) -> Shown:  # fmt: skip
     """Puts together what the database knows about one run."""
-    run = detail.run
-    explanation = explain(spec, Snapshot(run, {one.record.key: one.record for one in detail.records}), now, workers=workers)
-    steps = tuple(_steps(spec, detail, {effect.step: effect for effect in explanation.effects}))
+    run, records = detail.run, {one.record.key: one.record for one in detail.records}
+    explanation = explain(spec, Snapshot(run, records), detail.now, workers=workers)
+    steps = tuple(steps_shown(spec, detail, waits, explanation.effects))
     return Shown(
         id=run.id, type=run.type, version=run.version, status=run.status, revision=run.revision, correlation_id=run.correlation_id,
         key=detail.key, resource=run.resource, priority=run.priority, started_by=detail.actor, input=json.loads(detail.input),
-        output=steps[-1].output if run.status is RunStatus.SUCCESS and steps else None, deadline_at=_moment(run.deadline_at),
-        created_at=_time(run.created_at), started_at=_moment(run.started_at), ended_at=_moment(run.ended_at),
-        updated_at=_time(detail.updated_at), steps=steps, journal=tuple(_entry(run.id, row) for row in journal),
-        audit=tuple(_audit(row) for row in audit), explanation=explanation,
+        output=steps[-1].output if run.status is RunStatus.SUCCESS and steps else None, deadline_at=moment(run.deadline_at),
+        created_at=instant(run.created_at), started_at=moment(run.started_at), ended_at=moment(run.ended_at),
+        updated_at=instant(detail.updated_at), steps=steps, journal=tuple(_entry(run.id, row) for row in journal),
+        audit=tuple(audit_shown(row) for row in audit), explanation=explanation, undo=run.undo,
+        holds=tuple((record, holder.removeprefix(f"{run.id}:")) for record, holder in holds),
+        runbook=_runbook(spec, run.status, list(records.values())),
     )  # fmt: skip
 
 
-def _steps(spec: WorkflowSpec, detail: Detail, effects: Mapping[str, EffectView]) -> Iterator[StepShown]:
-    records: defaultdict[str, dict[Kind, RecordDetail]] = defaultdict(dict)
-    for one in detail.records:
-        records[one.record.key.step][one.record.key.kind] = one
-    for step in spec.steps:
-        yield _step(spec, step, detail, records[step.name], effects.get(step.name))
-
-
-def _step(spec: WorkflowSpec, step: StepSpec, detail: Detail, records: Mapping[Kind, RecordDetail], effect: EffectView | None) -> StepShown:
-    run_id, own = detail.run.id, records.get(Kind.STEP)
-    record = None if own is None else own.record
-    asks = next((one.record.asks for one in records.values() if one.record.asks), "")
-    history = [_attempt(run_id, one.record.key, attempt) for one in records.values() for attempt in one.attempts]
-    return StepShown(
-        id=step_id(run_id, Key(step.name)), name=step.name, sequence=spec.order[step.name],
-        status=(RecordStatus.PENDING if record is None else record.status).value,
-        kind="TRANSACTION" if step.effect is None else step.effect.value,
-        effect=(Happened.NONE if effect is None or (record is None or not record.attempts) else effect.happened).value,
-        attempts=0 if record is None else record.attempts, waits_for=asks,
-        output=None if own is None or own.output is None else json.loads(own.output),
-        error_code="" if record is None else record.code, message="" if own is None else own.error or "",
-        started_at=None if record is None else _moment(record.started_at), ended_at=None if record is None else _moment(record.ended_at),
-        history=tuple(sorted(history, key=lambda attempt: (attempt.started_at, attempt.n))),
-        evidence=tuple(json.loads(row.data) for row in detail.evidence if row.key.step == step.name),
-        artifacts=tuple(
-            {"id": row.id, "name": row.name, "sha256": row.sha256, "size": row.size, "createdAt": rfc3339(_time(row.created_at))}
-            for row in detail.artifacts if row.key.step == step.name
-        ),
-    )  # fmt: skip
-
-
-def _attempt(run_id: str, key: Key, row: AttemptRow) -> AttemptShown:
-    return AttemptShown(
-        n=row.n, kind=key.kind.value, job_id=f"{step_id(run_id, key)}#{row.n}", worker=row.epoch, started_at=_time(row.started_at),
-        effect_began_at=_moment(row.mark_at), ended_at=_moment(row.ended_at), ended=None if row.ended is None else row.ended.value,
-        code=row.code, settled=row.settled,
-    )  # fmt: skip
+def _runbook(spec: WorkflowSpec, status: RunStatus, records: list[Record]) -> str:
+    """What to do about what stopped it; what a person is asked about comes first."""
+    stopped = [record for record in records if record.status in (RecordStatus.FAILED, RecordStatus.UNKNOWN) or record.code == TIMED_OUT]
+    if status in WELL or not (stopped or status is RunStatus.MANUAL_REQUIRED):
+        return ""
+    codes = [record.code for record in ([record for record in stopped if record.asks] or stopped)]
+    known = dict(spec.runbook)
+    return next((known[code] for code in codes if code in known), "") or runbook_of(spec, "") or SENTENCES["RUNBOOK"]
 
 
 def _entry(run_id: str, row: JournalRow) -> EntryShown:
     data: dict[str, object] = json.loads(row.data) if row.data else {}
-    step = "" if row.key is None else step_id(run_id, row.key)
+    step = "" if row.key is None else row.key.name_in(run_id)
     return EntryShown(
-        seq=row.seq, at=_time(row.at), name=row.name, step="" if row.key is None else row.key.step, step_id=step,
+        seq=row.seq, at=instant(row.at), name=row.name, step="" if row.key is None else row.key.step, step_id=step,
         job_id="" if row.n is None else f"{step}#{row.n}", data=data,
-    )  # fmt: skip
-
-
-def _audit(row: AuditRow) -> AuditShown:
-    audit = row.audit
-    return AuditShown(
-        at=_time(row.at), actor=audit.actor, action=audit.action, reason=audit.reason, step=audit.step or "",
-        evidence=audit.evidence or "", before=row.before.value, after=row.after.value,
     )  # fmt: skip
 
 
@@ -323,8 +271,8 @@ def _line(row: Row) -> RunLine:
     run = row.run
     return RunLine(
         id=run.id, type=run.type, version=run.version, status=run.status, key=row.key, current=row.current,
-        created_at=_time(run.created_at), started_at=_moment(run.started_at), ended_at=_moment(run.ended_at),
-        updated_at=_time(row.updated_at),
+        created_at=instant(run.created_at), started_at=moment(run.started_at), ended_at=moment(run.ended_at),
+        updated_at=instant(row.updated_at),
     )  # fmt: skip
 
 
@@ -334,7 +282,7 @@ def _ready(spec: WorkflowSpec, row: Row, now: int) -> Iterator[ReadyWork]:
             step = spec.by_name[record.key.step]
             yield ReadyWork(
                 run=row.run.id, type=spec.type, version=spec.version, step=step.name, queue=step.queue, code=step.code,
-                since=_time(max(record.ready_at, row.updated_at)),
+                since=instant(max(record.ready_at, row.updated_at)),
             )  # fmt: skip
 
 
@@ -342,33 +290,22 @@ def _explanation_json(explanation: Explanation) -> Json:
     return {
         "done": explanation.done, "total": explanation.total, "current": list(explanation.current),
         "progress": _sentence(explanation.progress),
-        "effects": [
-            {"step": one.step, "effectKind": one.effect, "effect": one.happened.value, "evidence": one.evidence, **_sentence(one.sentence)}
-            for one in explanation.effects
-        ],
+        "effects": [_effect_json(effect) for effect in explanation.effects],
         "reasons": [_sentence(reason) for reason in explanation.reasons],
-        "coming": [{"at": rfc3339(_moment(one.at)), **_sentence(one.sentence)} for one in explanation.coming],
-        "next": [{"command": one.command or None, **_sentence(one.sentence)} for one in explanation.next],
+        "coming": [{"at": rfc3339(moment(one.at)), **_sentence(one.sentence)} for one in explanation.coming],
+        "next": [
+            {"command": one.command or None, **_sentence(one.sentence), "plan": None if one.plan is None else plan_json(one.plan)}
+            for one in explanation.next
+        ],
+    }  # fmt: skip
+
+
+def _effect_json(effect: EffectView) -> Json:
+    return {
+        "step": effect.step, "effectKind": effect.effect, "effect": effect.happened.value, "evidence": effect.evidence,
+        **_sentence(effect.sentence), "undo": effect.undo or None, "undone": None if effect.undone is None else _sentence(effect.undone),
     }  # fmt: skip
 
 
 def _sentence(sentence: Sentence) -> Json:
     return {"code": sentence.code, "params": sentence.params, "text": str(sentence)}
-
-
-def step_id(run_id: str, key: Key) -> str:
-    """The id of a step in its run, also its idempotency key."""
-    return f"{run_id}:{key.step}" if key.round == 1 and not key.item else f"{run_id}:{key.step}:{key.round}:{key.item}"
-
-
-def rfc3339(moment: datetime | None) -> str | None:
-    """UTC, to the microsecond."""
-    return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _time(microseconds: int) -> datetime:
-    return datetime.fromtimestamp(microseconds // 1_000_000, UTC).replace(microsecond=microseconds % 1_000_000)
-
-
-def _moment(microseconds: int | None) -> datetime | None:
-    return None if microseconds is None else _time(microseconds)
