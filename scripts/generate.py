@@ -26,9 +26,11 @@ EXITS = {
     Exit.OK: "done; also `start` without `--wait`, a run that ended in SUCCESS or PARTIAL_SUCCESS, and a worker that was stopped",
     Exit.RUN_FAILED: "the run ended in FAILED, CANCELLED, EXPIRED or COMPENSATED (`start --wait`)",
     Exit.USAGE: "a mistake in the command, the configuration, the input or a definition; an outdated schema",
-    Exit.NOT_FOUND: "no such run, workflow, version or step",
-    Exit.CONFLICT: "the key belongs to another input, or the order does not apply to the run as it is",
-    Exit.NEEDS_PERSON: "the run is MANUAL_REQUIRED (`start --wait`)",
+    Exit.NOT_FOUND: "no such run, workflow, version, step or batch; no run fits",
+    Exit.CONFLICT: "the key belongs to another input, or the order does not apply to the run as it is; a batch that was stopped or had "
+    "refusals; an event that nobody gets any more",
+    Exit.NEEDS_PERSON: "the run is MANUAL_REQUIRED, or waits for nothing but an approval (`start --wait`); something waits for a person "
+    "(`inbox --check`)",
     Exit.DATABASE: "the database is missing, unreachable, busy or full",
     Exit.NOT_ALLOWED: "not allowed",
     Exit.INTERNAL: "an error of halfway itself; the traceback is in a file, whose path is told",
@@ -61,7 +63,7 @@ def _states() -> Iterator[str]:
     yield "A transition that is not listed is refused."
     yield from _machine("Run", RUN_TRANSITIONS, {status.value for status in FINAL}, RunStatus)
     yield ""
-    yield "Steps, probes and checks share these states; compensations will, too."
+    yield "Steps, probes, checks, compensations and drafts share these states."
     yield from _machine("Step", RECORD_TRANSITIONS, {status.value for status in SETTLED}, RecordStatus)
 
 

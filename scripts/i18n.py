@@ -21,9 +21,15 @@ ROOT = Path(__file__).parents[1]
 LANGUAGES = ("ko",)
 PACKAGES = (("halfway", True), ("halfway_report", False))  # and whether its messages are told in other ways than by _()
 AUTHORS = "authoring"  # speaks to who writes a definition; English, as all of Python
-TABLES = {"MESSAGES", "SENTENCES", "NOTES", "remedies"}  # every text in these dictionaries is told to people
+TABLES = {"MESSAGES", "SENTENCES", "NOTES", "FATES", "remedies"}  # every text in these dictionaries is told to people
 TOLD = {"source", "problem", "remedy", "reason"}  # ... and every text passed under these names
-REFUSALS = {"_refuse", "_refusal", "_recommended", "_need"}
+REFUSALS = {"_refuse", "refuse", "_refusal", "_recommended", "_need"}
+SPOKEN = {
+    ("check.py", "_evidence"),
+    ("check.py", "_awaited"),
+    ("orders.py", "told"),
+    ("orders.py", "_instead"),
+}  # functions that answer with words
 HEADER = "# The catalogue of halfway in {language}; brought up to date by scripts/i18n.py."
 
 
@@ -51,8 +57,8 @@ def _texts(path: Path, *, telling: bool) -> Iterator[str]:
             yield from filter(None, map(_text, node.value.values))
         elif telling and isinstance(node, ast.Assign) and (_target(node) in TOLD or _is_template(node)):
             yield from filter(None, [_numbered(node.value)])
-        elif telling and path.name == "check.py" and isinstance(node, ast.FunctionDef) and node.name == "_evidence":
-            yield from _of_evidence(node)
+        elif telling and isinstance(node, ast.FunctionDef) and (path.name, node.name) in SPOKEN:
+            yield from _of_words(node)
 
 
 def _is_template(node: ast.Assign) -> bool:
@@ -78,11 +84,12 @@ def _of_call(call: ast.Call, telling: bool) -> Iterator[str]:
             yield from (text for argument in call.args if (text := _text(argument)) and " " in text)
 
 
-def _of_evidence(function: ast.FunctionDef) -> Iterator[str]:
-    """The words of a contract's evidence that are not the author's."""
+def _of_words(function: ast.FunctionDef) -> Iterator[str]:
+    """The words of an answer that are not the author's."""
+    docstring = ast.get_docstring(function, clean=False)
     whole = {id(value) for part in ast.walk(function) if isinstance(part, ast.JoinedStr) for value in part.values}
     parts = (part for part in ast.walk(function) if isinstance(part, ast.Constant | ast.JoinedStr) and id(part) not in whole)
-    yield from (text for part in parts if (text := _text(part)) and " " in text.strip("; "))
+    yield from (text for part in parts if (text := _text(part)) and text != docstring and " " in text.strip("; "))
 
 
 def _target(node: ast.Assign | ast.AnnAssign) -> str:

@@ -23,6 +23,7 @@ from halfway.cli.place import find_place, load_app
 from halfway.domain.lifecycle import FINAL, RunStatus
 from halfway.ports import WorkerRow
 from halfway.store import Store, open_store
+from tests.cli import office as office_of
 
 T = TypeVar("T")
 FLOW = """
@@ -92,6 +93,20 @@ class Project:
         assert result.exit_code == 0, result.stderr
         return result.stdout.strip()
 
+    def begin(self, kind: str, id: str, do: str = "work", *more: str) -> str:
+        """Starts a run of one of several workflows."""
+        result = self.run("start", kind, "--input", json.dumps({"id": id, "do": do}), *more)
+        assert result.exit_code == 0, result.stderr
+        return result.stdout.strip()
+
+    def work_until(self, *runs: str) -> list[str]:
+        """Works until nothing more happens to these runs by itself, and answers their states."""
+        app = self.app
+        with app.worker():
+            found = [wait_for(lambda: _still(app.store, run)) for run in runs]  # noqa: B023
+        app.close()
+        return found
+
     def work(self, run: str) -> str:
         """Works until the run rests, and answers its state."""
         app = self.app
@@ -112,6 +127,12 @@ class Project:
 def _resting(store: Store, run: str) -> str | None:
     status = store.reading.detail(run).run.status
     return status.value if status in FINAL or status is RunStatus.MANUAL_REQUIRED else None
+
+
+def _still(store: Store, run: str) -> str | None:
+    """The state of a run to which nothing more happens by itself."""
+    status = store.reading.detail(run).run.status
+    return status.value if status in FINAL or status in (RunStatus.MANUAL_REQUIRED, RunStatus.WAITING) else None
 
 
 def wait_for(look: Callable[[], T | None], seconds: float = 40.0, *, of: subprocess.Popen[str] | None = None) -> T:
@@ -149,12 +170,32 @@ def small(sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     yield from _project(sqlite_url, tmp_path, monkeypatch)
 
 
-def _project(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, grace: float = 1.0) -> Iterator[Project]:
+@pytest.fixture
+def office(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """A project with people in it, on both databases."""
+    yield from _project(url, tmp_path, monkeypatch, flow=office_of.FLOW)
+
+
+@pytest.fixture
+def desk(sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """A project with people in it, on SQLite."""
+    yield from _project(sqlite_url, tmp_path, monkeypatch, flow=office_of.FLOW)
+
+
+@pytest.fixture
+def ruled(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """A project whose people have roles, on both databases."""
+    yield from _project(url, tmp_path, monkeypatch, flow=office_of.FLOW, roles=office_of.ROLES)
+
+
+def _project(
+    url: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, grace: float = 1.0, flow: str = FLOW, roles: str = ""
+) -> Iterator[Project]:
     module = f"flow_{uuid4().hex}"
     place = folder / "project"
     place.mkdir()
-    (place / f"{module}.py").write_text(FLOW.replace("URL", url).replace("GRACE", str(grace)))
-    (place / "pyproject.toml").write_text(f'[tool.halfway]\napp = "{module}:app"\nurl = "{url}"\n')
+    (place / f"{module}.py").write_text(flow.replace("URL", url).replace("GRACE", str(grace)))
+    (place / "pyproject.toml").write_text(f'[tool.halfway]\napp = "{module}:app"\nurl = "{url}"\n{roles}')
     monkeypatch.chdir(place)
     monkeypatch.syspath_prepend(str(place))
     for name in ("HALFWAY_URL", "HALFWAY_LANG", "HALFWAY_ACTOR", "LC_ALL", "LC_MESSAGES", "LANG"):

@@ -106,7 +106,7 @@ def test_a_doubt_is_settled_by_evidence_and_audited(project: Project) -> None:
     assert shown["output"] == 7
     assert {**shown["audit"][0], "at": ""} == {
         "at": "", "actorId": "ada", "action": "mark-success", "reason": "seen at the bank", "step": "CHARGE", "evidence": "payment p-7",
-        "before": "MANUAL_REQUIRED", "after": "SUCCESS",
+        "before": "MANUAL_REQUIRED", "after": "SUCCESS", "refused": None,
     }  # fmt: skip
     assert "payment p-7" in project.run("show", run, "--timeline").stdout
 

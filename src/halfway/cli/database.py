@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import click
@@ -13,7 +13,8 @@ from halfway.cli.i18n import _
 from halfway.cli.options import common, where
 from halfway.cli.output import chat, coloured, print_json, short_time
 from halfway.cli.place import control, find_place, load_app
-from halfway.control.reading import Control, rfc3339
+from halfway.control.reading import Control
+from halfway.control.shown import rfc3339
 from halfway.domain.spec import WorkflowSpec
 from halfway.errors import Exit
 
@@ -63,6 +64,27 @@ def status(*, app: str | None, url: str | None, as_json: bool) -> None:
         click.get_current_context().exit(Exit.USAGE)
 
 
+@db.command(short_help="Say that the database was restored from a copy.")
+@click.option("--yes", is_flag=True, help="Without being asked.")
+@where
+@common
+def restored(*, yes: bool, app: str | None, url: str | None, as_json: bool) -> None:
+    """Say that the database was restored from a copy, so that what it does not know may have happened nevertheless.
+
+    The next start of every effect that a machine must not repeat then begins with its probe, or with a person. Stop the workers first.
+    """
+    if not yes:
+        question = _("Were all workers stopped, and was this database restored from a copy? Runs will ask before they go on.")
+        click.confirm(question, abort=True, err=True)
+    with control(app, url) as runs:
+        count = runs.restored()
+    if as_json:
+        print_json({"runs": count})
+        return
+    click.echo(str(count))
+    chat(_("Open runs that look before they go on: {count}. Workers that still run must be stopped and started again.").format(count=count))
+
+
 def _url(app: str | None, url: str | None) -> str:
     place = find_place(app, url)
     return place.url if place.url is not None else load_app(place).url
@@ -92,7 +114,7 @@ def doctor(*, app: str | None, url: str | None, as_json: bool) -> None:
     if place.app is not None:
         codes = {step.code for workflow in load_app(place).workflows.values() for step in workflow.spec.steps}
     with control(app, url) as runs:
-        notes = [*_database(runs), *_workers(runs), *_work(runs, codes), *_roles(runs.specs())]
+        notes = [*_database(runs), *_workers(runs), *_work(runs, codes), *_mail(runs), *_roles(runs.specs())]
     if as_json:
         print_json([note.json() for note in notes])
         return
@@ -109,6 +131,10 @@ NOTES = {
     "NO_WORKER": "No worker is running. Start one: halfway worker",
     "CODE_MISSING": "Run {run}: step {step} is ready, and the app has not the code it needs (queue {queue}, since {since}).",
     "WORK_WAITS": "Run {run}: step {step} is ready since {since}, and no worker has taken it (queue {queue}). Perhaps none has its code.",
+    "UNDELIVERED": "Message {message} ({what} of run {run}) was not handed over to {role} in {tries} tries: {error}",
+    "UNUSED_EVENTS": "Events that came more than a day ago and that no run has taken: {count}, the oldest {name} with the key {key}. "
+    "See them with: halfway event list --unused",
+    "TASK_FAILED": "{kind} {name} (key {key}) should start a run of {type} and could not, {tries} times: {error}",
     "ROLE": "Role {role} decides in {workflows}.",
 }
 
@@ -140,6 +166,20 @@ def _work(runs: Control, codes: set[str] | None) -> Iterator[Note]:
             yield Note("problem", "CODE_MISSING", told)
         elif (now - work.since).total_seconds() > PATIENCE:
             yield Note("problem", "WORK_WAITS", told)
+
+
+def _mail(runs: Control) -> Iterator[Note]:
+    """What somebody should have heard of and has not; what came and nobody took; what should have started and did not."""
+    for row in runs.undelivered():
+        message = row.message
+        told = {"message": message.id, "what": message.what, "run": message.run_id, "role": message.role or "-", "tries": message.tries}
+        yield Note("problem", "UNDELIVERED", {**told, "error": row.error or "-"})
+    old = runs.unused_events(timedelta(days=1))
+    if old:
+        yield Note("note", "UNUSED_EVENTS", {"count": len(old), "name": old[-1].event.name, "key": old[-1].event.key})
+    for task in runs.failed_tasks():
+        told = {"kind": task.task.kind, "name": task.task.name, "key": task.task.key or "-", "type": task.task.type}
+        yield Note("problem", "TASK_FAILED", {**told, "tries": task.task.tries, "error": task.error})
 
 
 def _roles(specs: tuple[WorkflowSpec, ...]) -> Iterator[Note]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
@@ -28,12 +28,15 @@ def check(*, kind: str | None, app: str | None, url: str | None, as_json: bool) 
     A contract says what proves that the step ran, what a lost answer means, when no further attempt is made, and who decides then.
     """
     specs = _specs(kind, app, url)
-    found = {spec: find_holes(spec) for spec in specs}
+    roles = _roles(app, url)
+    found = {spec: find_holes(spec, roles=roles) for spec in specs}
     if as_json:
         print_json([_json(spec, findings) for spec, findings in found.items()])
     else:
         for spec, findings in found.items():
             _print(spec, findings)
+        if roles is None:
+            chat(_("No roles are named, so whether anybody holds them was not looked at, and everybody may order everything."))
         _sum([finding for findings in found.values() for finding in findings])
     if any(finding.level == "error" for findings in found.values() for finding in findings):
         click.get_current_context().exit(Exit.USAGE)
@@ -47,8 +50,17 @@ def _specs(kind: str | None, app: str | None, url: str | None) -> list[WorkflowS
     return specs
 
 
+def _roles(app: str | None, url: str | None) -> Mapping[str, Sequence[str]] | None:
+    """Those of the project, else those of the app."""
+    place = find_place(app, url)
+    return place.roles if place.roles is not None else load_app(place).roles
+
+
 def _print(spec: WorkflowSpec, findings: tuple[Finding, ...]) -> None:
     click.echo(click.style(f"{spec.type} v{spec.version}", bold=True) + f"  {_('owner')} {spec.owner}")
+    for finding in findings:
+        if not finding.step:
+            _print_finding(finding)
     for step in spec.steps:
         click.echo(f"\n  {click.style(step.name, bold=True)}  {_effect(step)}")
         for name, text in _parts(contract_of(step, spec)):
@@ -95,7 +107,7 @@ def _step_json(step: StepSpec, contract: Contract) -> dict[str, object]:
 
 
 def _effect(step: StepSpec) -> str:
-    return "TRANSACTION" if step.effect is None else step.effect.value
+    return step.sort.value if step.effect is None else step.effect.value
 
 
 # ── the picture ──

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
-from halfway.domain.explain import SENTENCES, Sentence
+from halfway.domain.sentences import SENTENCES, Sentence
 from halfway.errors import MESSAGES, HalfwayError
 
 FOLDER = Path(__file__).parent.parent / "locale"
@@ -73,7 +73,7 @@ def translated(text: str) -> str:
     for pattern, template in _patterns(catalogue):
         match = pattern.fullmatch(text)
         if match is not None:
-            return template.format(*match.groups())
+            return template.format(*map(translated, match.groups()))
     return text
 
 
@@ -83,4 +83,10 @@ def _patterns(catalogue: gettext.NullTranslations) -> tuple[tuple[re.Pattern[str
     known: dict[object, str] = getattr(catalogue, "_catalog", {})
     gaps = [(msgid, told) for msgid, told in known.items() if isinstance(msgid, str) and "{0}" in msgid]
     gaps.sort(key=lambda entry: -len(re.sub(r"\{\d\}", "", entry[0])))
-    return tuple((re.compile(re.sub(r"\\{\d\\}", "(.+?)", re.escape(msgid)), re.DOTALL), told) for msgid, told in gaps)
+    return tuple((_pattern(msgid), told) for msgid, told in gaps)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """A gap at the very end is one word, as in `step {0}`: what is no whole sentence must not swallow one."""
+    pattern = re.sub(r"\\{\d\\}", "(.+?)", re.escape(text))
+    return re.compile(pattern.removesuffix("(.+?)") + r"(\S+)" if pattern.endswith("(.+?)") else pattern, re.DOTALL)

@@ -6,8 +6,9 @@ import getpass
 import os
 import sys
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -32,12 +33,47 @@ def where(command: CommandT) -> CommandT:
     return click.option("--app", metavar="MODULE:NAME", help="The Halfway object of your code; else app of [tool.halfway].")(command)
 
 
-def order(command: CommandT) -> CommandT:
-    """--reason and --as, on every command that changes a run."""
-    command = click.option(
+class By(NamedTuple):
+    """Who orders something, why, and what makes sure that it is carried out once, on the run as it was seen."""
+
+    actor: str
+    reason: str
+    expected: int | None = None
+    action_id: str | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """As the methods of Control take it."""
+        return self._asdict()
+
+
+def order(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--reason, --as, --expected and --action-id, on every command that changes a run; the command gets them as `by`."""
+
+    @wraps(command)
+    def ordered(*, reason: str, actor: str | None, expected: int | None, action_id: str | None, **rest: Any) -> Any:
+        return command(by=By(person(actor), reason, expected, action_id), **rest)
+
+    told = click.option("--action-id", metavar="ID", help="Your own id of this order; a second one with it changes nothing.")(ordered)
+    told = click.option("--expected", type=int, metavar="REVISION", help="Refuse it if the run has moved since this revision.")(told)
+    return giver(why(told))
+
+
+def giver(command: CommandT) -> CommandT:
+    """--as: who does it."""
+    return click.option(
         "--as", "actor", envvar="HALFWAY_ACTOR", metavar="NAME", help="Who orders it; else HALFWAY_ACTOR, then your user name."
     )(command)
+
+
+def why(command: CommandT) -> CommandT:
+    """--reason."""
     return click.option("--reason", metavar="TEXT", callback=_reason, help="Why; required, and kept in the audit log.")(command)
+
+
+def confirms(command: CommandT) -> CommandT:
+    """--plan, on every order that has a plan."""
+    return click.option("--plan", metavar="HASH", help="The plan that you confirm; refused if the run has moved since.")(command)
 
 
 def _reason(context: click.Context, parameter: click.Parameter, value: str | None) -> str:

@@ -1,11 +1,11 @@
-"""Orders about a run: resume, retry, mark-success, cancel."""
+"""Orders about a run: resume, retry, skip, mark-success, compensate, cancel."""
 
 from __future__ import annotations
 
 import click
 
 from halfway.cli.i18n import _
-from halfway.cli.options import common, document, order, person, where
+from halfway.cli.options import By, common, confirms, document, order, where
 from halfway.cli.output import chat, print_json
 from halfway.cli.place import control
 from halfway.control.actions import Carried
@@ -13,21 +13,27 @@ from halfway.control.actions import Carried
 RUN = click.argument("run")
 STEP = click.argument("step")
 EVIDENCE = click.option("--evidence", metavar="TEXT", help="What you saw at the receiver: an id, a log entry, a record.")
+NEW_INPUT = click.option(
+    "--input", "new_input", metavar="JSON", callback=document, help="A corrected input of the run: JSON, @file or -; its key must stay."
+)
+UNDO = click.option("--compensate", "undo", is_flag=True, help="And undo what is done, in reverse order.")
+BACK_FROM = click.option("--from", "step", metavar="STEP", help="Only from this step back; everything if left out.")
 
 
 @click.command(short_help="Go on with what stopped a run; what is done stays done.")
 @RUN
+@confirms
 @order
 @where
 @common
-def resume(*, run: str, reason: str, actor: str | None, app: str | None, url: str | None, as_json: bool) -> None:
+def resume(*, run: str, by: By, plan: str | None, app: str | None, url: str | None, as_json: bool) -> None:
     """Go on with what stopped RUN: its id, its key, or the last 6 or more characters of its id.
 
     What it builds on is checked first; what is done does not run again. A step that nobody knows about is settled first, with
     mark-success or retry --not-happened.
     """
-    with control(app, url) as runs:
-        _tell(runs.resume(run, actor=person(actor), reason=reason), as_json)
+    with control(app, url, code=True) as runs:
+        tell_order(runs.resume(run, plan=plan, **by.given), as_json)
 
 
 @click.command(short_help="Give one step its attempts anew.")
@@ -36,11 +42,13 @@ def resume(*, run: str, reason: str, actor: str | None, app: str | None, url: st
 @click.option("--not-happened", is_flag=True, help="You made sure that its effect did not happen; needs --evidence.")
 @EVIDENCE
 @click.option("--gone", is_flag=True, help="You made sure that the process of its attempt is dead.")
+@NEW_INPUT
+@confirms
 @order
 @where
 @common
-def retry(*, run: str, step: str, not_happened: bool, evidence: str | None, gone: bool, reason: str, actor: str | None, app: str | None,
-    url: str | None, as_json: bool,
+def retry(*, run: str, step: str, not_happened: bool, evidence: str | None, gone: bool, new_input: str | None, plan: str | None, by: By,
+    app: str | None, url: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Give STEP of RUN its attempts anew.
 
@@ -50,9 +58,26 @@ def retry(*, run: str, step: str, not_happened: bool, evidence: str | None, gone
         raise click.UsageError(_("--gone belongs to --not-happened."))
     if not_happened and not (evidence or "").strip():
         raise click.UsageError(_("--not-happened needs --evidence '…': what you saw at the receiver that proves it."))
-    with control(app, url) as runs:
-        outcome = runs.retry(run, step, actor=person(actor), reason=reason, not_happened=not_happened, gone=gone, evidence=evidence)
-        _tell(outcome, as_json)
+    if not_happened and new_input is not None:
+        raise click.UsageError(_("--input does not go with --not-happened: settle what happened first."))
+    with control(app, url, code=True) as runs:
+        outcome = runs.retry(
+            run, step, not_happened=not_happened, gone=gone, evidence=evidence, input=new_input, plan=plan, **by.given
+        )  # fmt: skip
+        tell_order(outcome, as_json)
+
+
+@click.command(short_help="Go on without a step that failed or waits.")
+@RUN
+@STEP
+@confirms
+@order
+@where
+@common
+def skip(*, run: str, step: str, plan: str | None, by: By, app: str | None, url: str | None, as_json: bool) -> None:
+    """Go on without STEP of RUN, which failed or waits. If its compensation failed: accept what happened as it is."""
+    with control(app, url, code=True) as runs:
+        tell_order(runs.skip(run, step, plan=plan, **by.given), as_json)
 
 
 @click.command("mark-success", short_help="Say that a step did happen, with the evidence for it.")
@@ -60,11 +85,12 @@ def retry(*, run: str, step: str, not_happened: bool, evidence: str | None, gone
 @STEP
 @click.option("--output", metavar="JSON", default="null", callback=document, help="What the step would have returned: JSON, @file or -.")
 @EVIDENCE
+@confirms
 @order
 @where
 @common
-def mark_success(*, run: str, step: str, output: str, evidence: str | None, reason: str, actor: str | None, app: str | None,
-    url: str | None, as_json: bool,
+def mark_success(*, run: str, step: str, output: str, evidence: str | None, plan: str | None, by: By, app: str | None, url: str | None,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Say that STEP of RUN did happen.
 
@@ -73,21 +99,41 @@ def mark_success(*, run: str, step: str, output: str, evidence: str | None, reas
     if evidence is None or not evidence.strip():
         raise click.UsageError(_("mark-success needs --evidence '…': what you saw at the receiver that proves it."))
     with control(app, url, code=True) as runs:
-        _tell(runs.mark_success(run, step, actor=person(actor), reason=reason, evidence=evidence, output=output), as_json)
+        tell_order(runs.mark_success(run, step, evidence=evidence, output=output, plan=plan, **by.given), as_json)
+
+
+@click.command(short_help="Undo what is done, in reverse order.")
+@RUN
+@BACK_FROM
+@confirms
+@order
+@where
+@common
+def compensate(*, run: str, step: str | None, plan: str | None, by: By, app: str | None, url: str | None, as_json: bool) -> None:
+    """Undo what RUN has done, in reverse order: all of it, or from one step back.
+
+    What is in doubt is settled first; what cannot be undone by machine waits for a person. See it beforehand with: halfway plan RUN
+    compensate
+    """
+    with control(app, url, code=True) as runs:
+        tell_order(runs.compensate(run, step=step, plan=plan, **by.given), as_json)
 
 
 @click.command(short_help="Ask a run to stop at the next safe boundary.")
 @RUN
+@UNDO
+@confirms
 @order
 @where
 @common
-def cancel(*, run: str, reason: str, actor: str | None, app: str | None, url: str | None, as_json: bool) -> None:
+def cancel(*, run: str, undo: bool, plan: str | None, by: By, app: str | None, url: str | None, as_json: bool) -> None:
     """Ask RUN to stop at the next safe boundary. What is done stays done; what is in doubt is settled first."""
-    with control(app, url) as runs:
-        _tell(runs.cancel(run, actor=person(actor), reason=reason), as_json)
+    with control(app, url, code=True) as runs:
+        tell_order(runs.cancel(run, undo=undo, plan=plan, **by.given), as_json)
 
 
-def _tell(outcome: Carried, as_json: bool) -> None:
+def tell_order(outcome: Carried, as_json: bool) -> None:
+    """What an order did."""
     if as_json:
         print_json(
             {

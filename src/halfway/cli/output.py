@@ -11,7 +11,8 @@ import click
 
 COLOURS = {
     "SUCCESS": "green", "PARTIAL_SUCCESS": "green", "FAILED": "red", "EXPIRED": "red", "UNKNOWN": "yellow", "MANUAL_REQUIRED": "yellow",
-    "RUNNING": "cyan", "CANCELLED": "magenta", "CANCEL_REQUESTED": "magenta",
+    "RUNNING": "cyan", "CANCELLED": "magenta", "CANCEL_REQUESTED": "magenta", "WAITING": "cyan", "COMPENSATING": "cyan",
+    "COMPENSATED": "magenta", "COMPENSATION_PENDING": "cyan", "COMPENSATION_FAILED": "red",
     "happened": "green", "not": "white", "unknown": "yellow",
 }  # fmt: skip
 

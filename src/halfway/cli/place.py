@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 from halfway.app import Halfway
-from halfway.authoring.steps import Handler
 from halfway.cli.mishaps import keep_trace
 from halfway.control.reading import Control
 from halfway.errors import HalfwayError, InvalidInput
@@ -30,6 +29,7 @@ class Place:
     url: str | None = None  # given on purpose, or of the project
     overrides: bool = False  # the URL was given on purpose: it counts even if the app has its own
     artifacts: str | None = None
+    roles: Mapping[str, Sequence[str]] | None = None
 
 
 def find_place(app: str | None, url: str | None, *, start: Path | None = None) -> Place:
@@ -45,6 +45,7 @@ def find_place(app: str | None, url: str | None, *, start: Path | None = None) -
         url=url or (_absolute_url(table["url"], file) if "url" in table and file is not None else None),
         overrides=url is not None,
         artifacts=str(file.parent / table["artifacts"]) if "artifacts" in table and file is not None else None,
+        roles=None if file is None else _roles(file),
     )
 
 
@@ -74,10 +75,27 @@ def _read(file: Path) -> dict[str, str] | None:
     return dict(_checked(file, table))  # pyright: ignore[reportUnknownArgumentType]
 
 
+def _roles(file: Path) -> Mapping[str, Sequence[str]] | None:
+    """Who holds which role, as `[tool.halfway.roles]` says it; `_table` has read the file before."""
+    roles: Any = tomllib.loads(file.read_text(encoding="utf-8"))["tool"]["halfway"].get("roles")
+    if roles is None:
+        return None
+    remedy = 'Write a list of names for each role, as in support-lead = ["kim"].'
+    if not isinstance(roles, dict):
+        _refuse(str(file), "[tool.halfway] has roles that are no table.", remedy)
+    known = cast("dict[str, Any]", roles)
+    for role, names in known.items():
+        if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):  # pyright: ignore[reportUnknownVariableType]
+            _refuse(str(file), f"role {role} in [tool.halfway.roles] is {names!r}.", remedy)
+    return known
+
+
 def _checked(file: Path, table: dict[object, object]) -> Iterator[tuple[str, str]]:
     for name, value in table.items():
+        if name == "roles":
+            continue
         if name not in NAMES:
-            _refuse(str(file), f"[tool.halfway] has {name}, which is not known.", f"Known are {', '.join(NAMES)}.")
+            _refuse(str(file), f"[tool.halfway] has {name}, which is not known.", f"Known are {', '.join((*NAMES, 'roles'))}.")
         if not isinstance(value, str) or not value:
             _refuse(str(file), f"{name} in [tool.halfway] is {value!r}.", "Give a text.")
         yield str(name), value
@@ -98,21 +116,26 @@ def _absolute_url(url: str, file: Path) -> str:
 def control(app: str | None, url: str | None, *, code: bool = False) -> Generator[Control]:
     """What runs can be asked and ordered through. Needs no code if a URL is known; nothing is ever created.
 
-    code: load the app if one is known, so that values can be checked against its types.
+    code: load the app if one is known, so that values can be checked against its types, and who may do what is what it says.
     """
-    from halfway.store import open_store
+    from halfway.store import new_id, open_store
 
     place = find_place(app, url)
     loaded = load_app(place) if place.url is None or (code and place.app is not None) else None
     store = open_store(place.url or (loaded.url if loaded else ""), create=False, artifacts=place.artifacts)
     try:
-        yield Control(store.runs, store.reading, {} if loaded is None else _handlers(loaded), lambda routes: None)
+        workflows = () if loaded is None else loaded.workflows.values()
+        roles = place.roles if loaded is None or place.roles is not None else loaded.roles
+        yield Control(
+            store.runs, store.reading, store.attention, workflows=workflows, wake=_nobody, can=None if loaded is None else loaded.can,
+            members=roles, batches=store.batches, new_id=new_id,
+        )  # fmt: skip
     finally:
         store.close()
 
 
-def _handlers(app: Halfway) -> dict[str, Handler]:
-    return {step.code: workflow.handlers[step.name] for workflow in app.workflows.values() for step in workflow.spec.steps}
+def _nobody(routes: tuple[str, ...]) -> None:
+    """No worker of this process waits for work; those of others look by themselves."""
 
 
 # ── the app ──
@@ -126,7 +149,10 @@ def load_app(place: Place) -> Halfway:
     app = _import(place.app, place.app_source, place.folder or Path.cwd())
     if place.url is None or not place.overrides or place.url == app.url:
         return app
-    return Halfway(place.url, workflows=list(app.workflows.values()), artifacts=place.artifacts, settings=app.settings)
+    return Halfway(
+        place.url, workflows=list(app.workflows.values()), artifacts=place.artifacts, roles=app.roles, can=app.can, notify=app.notify,
+        settings=app.settings,
+    )  # fmt: skip
 
 
 def _import(path: str, source: str, folder: Path) -> Halfway:

@@ -11,8 +11,13 @@ from halfway.cli.i18n import _, say, translated
 from halfway.cli.options import common, where
 from halfway.cli.output import bounded, coloured, heading, print_json, short_time, table
 from halfway.cli.place import control
-from halfway.control.reading import Shown, StepShown
+from halfway.control.reading import Shown
+from halfway.control.steps import StepShown, WaitShown
 from halfway.domain.explain import EffectView, Suggestion
+from halfway.domain.lifecycle import FINAL
+from halfway.domain.plan import Plan
+from halfway.domain.spec import Sort
+from halfway.domain.undo import Fate
 
 
 @click.command(short_help="Say how far a run got, what happened, and what is safe next.")
@@ -32,6 +37,7 @@ def show(*, run: str, timeline: bool, app: str | None, url: str | None, as_json:
         return
     _head(shown)
     _effects(shown)
+    _waits(shown)
     _why_and_next(shown)
     _steps(shown)
     if timeline:
@@ -59,6 +65,8 @@ def _effects(shown: Shown) -> None:
         click.echo(f"  {_sign(effect)} {effect.step}  {click.style(effect.effect, dim=True)}  {say(effect.sentence)}")
         if effect.happened == "unknown":
             click.echo(f"      {_('Look at')}: {_evidence(effect.evidence)}")
+        if effect.undone is not None:
+            click.echo(f"      {coloured(effect.undo)}  {say(effect.undone)}")
 
 
 def _sign(effect: EffectView) -> str:
@@ -70,6 +78,32 @@ def _evidence(text: str) -> str:
     return "; ".join(translated(part) for part in bounded(text, 500).split("; "))
 
 
+def _waits(shown: Shown) -> None:
+    """Keys of what it waits for, and what a person is to approve; the sentences below say until when."""
+    waits = [(step.name, wait) for step in shown.steps for wait in (step.waits, step.undo.waits if step.undo else None) if wait is not None]
+    lines = [(name, told) for name, wait in waits if (told := _wait(wait))]
+    if lines:
+        click.echo()
+        heading(_("Waits for"))
+        for name, told in lines:
+            click.echo(f"  {name}  {told}")
+    if shown.holds:
+        click.echo()
+        heading(_("Holds"))
+        for record, step in shown.holds:
+            text = _("{record}: no other run may change it before it is known what became of {step}.")
+            click.echo(f"  {text.format(record=bounded(record, 80), step=step)}")
+
+
+def _wait(wait: WaitShown) -> str:
+    if wait.sort == Sort.APPROVAL:
+        shown = bounded(json.dumps(wait.shown, ensure_ascii=False), 200)
+        return _("approval of {role}, who is shown: {shown}").format(role=wait.name, shown=shown)
+    if wait.key is None or wait.sort == Sort.TIME:
+        return ""
+    return _("{name} with the key {key}").format(name=wait.name, key=bounded(wait.key, 80))
+
+
 def _why_and_next(shown: Shown) -> None:
     told = shown.explanation
     for title, sentences in ((_("Why it stands"), told.reasons), (_("By itself"), tuple(coming.sentence for coming in told.coming))):
@@ -78,6 +112,10 @@ def _why_and_next(shown: Shown) -> None:
             heading(title)
             for sentence in sentences:
                 click.echo(f"  {say(sentence)}")
+    if shown.runbook:
+        click.echo()
+        heading(_("Runbook"))
+        click.echo(f"  {translated(bounded(shown.runbook, 2000))}")
     click.echo()
     heading(_("Safe next"))
     for suggestion in told.next:
@@ -88,6 +126,26 @@ def _suggestion(suggestion: Suggestion) -> None:
     click.echo(f"  {say(suggestion.sentence)}")
     if suggestion.command:
         click.echo(f"      {click.style(suggestion.command, fg='cyan')}")
+    if suggestion.plan is not None and (told := _planned(suggestion.plan)):
+        click.echo(f"      {click.style(told, dim=True)}")
+
+
+def _planned(plan: Plan) -> str:
+    """What the order would do, in one line; what it would not do is left out."""
+    undone = [one.step for one in plan.undone if one.fate in (Fate.UNDONE, Fate.APPROVAL, Fate.OUTPUT_UNKNOWN)]
+    stays = [one.step for one in plan.undone if one.fate in (Fate.STAYS, Fate.KEPT, Fate.NO_UNDO)]
+    parts = [
+        (_("undo again") if plan.undone else _("again"), plan.again),
+        (_("checked"), plan.checked),
+        (_("looked for"), plan.probed),
+        (_("then"), plan.ahead),
+        (_("not again"), plan.kept if (plan.again or plan.ahead) and not plan.undone else ()),
+        (_("undone"), undone),
+        (_("stays"), stays),
+        (_("ends"), [plan.after.value] if plan.after in FINAL else []),
+        (_("asks"), [f"{role} ({step})" for step, role in plan.approvals]),
+    ]
+    return "  ".join(f"{name}: {', '.join(steps)}" for name, steps in parts if steps)
 
 
 def _steps(shown: Shown) -> None:

@@ -15,11 +15,11 @@ from halfway.app import Halfway
 from halfway.authoring.run import Run
 from halfway.authoring.workflow import Workflow
 from halfway.cli.i18n import _, say
-from halfway.cli.options import common, document, where
+from halfway.cli.options import common, document, giver, person, where
 from halfway.cli.output import chat, print_json
 from halfway.cli.place import find_place, load_app
 from halfway.control.reading import Control, Shown
-from halfway.domain.lifecycle import FINAL, RunStatus
+from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.errors import DatabaseError, Exit, NotFound
 
 EXITS = {
@@ -43,22 +43,23 @@ PAUSES = (0.05, 0.5)  # seconds between two looks: at first, later
 @click.option("--deadline", metavar="TIME", help="No attempt starts after it; ISO 8601 with a time zone.")
 @click.option("--priority", type=int, default=0, show_default=True, help="Higher goes first.")
 @click.option("--again", metavar="REASON", help="Start a second run under a key whose first run has ended.")
+@giver
 @where
 @common
-def start(*, kind: str, text: str, version: int | None, wait: bool, deadline: str | None, priority: int, again: str | None, app: str | None,
-    url: str | None, as_json: bool,
+def start(*, kind: str, text: str, version: int | None, wait: bool, deadline: str | None, priority: int, again: str | None,
+    actor: str | None, app: str | None, url: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Start a run of the workflow TYPE, or find the one that stands under its key. A worker executes it."""
     halfway = load_app(find_place(app, url))
     workflow = _workflow(halfway, kind, version)
     until = None if deadline is None else _moment(deadline)
-    run = halfway.start(workflow, workflow.parse(text), deadline=until, priority=priority, again=again)
+    run = halfway.start(workflow, workflow.parse(text), deadline=until, priority=priority, again=again, actor=person(actor))
     try:
         _started(run, as_json and not wait, as_json)
         if wait:
             shown = _wait(halfway.control, run.id)
             _ended(shown, run, as_json)
-            sys.exit(EXITS[shown.status])
+            sys.exit(EXITS.get(shown.status, Exit.NEEDS_PERSON))
     finally:
         halfway.close()
 
@@ -108,6 +109,10 @@ def _ended(shown: Shown, run: Run[Any], as_json: bool) -> None:
     chat(f"{shown.status.value}  {say(shown.explanation.progress)}")
     for reason in shown.explanation.reasons:
         chat(say(reason))
+    for step in shown.steps if shown.status is RunStatus.WAITING else ():
+        if step.waits_for:
+            told = _("Step {step} waits for {role} to approve it. See what it shows with: halfway inbox")
+            chat(told.format(step=step.name, role=step.waits_for))
     if shown.status is not RunStatus.SUCCESS:
         chat(_("Look at it with: {command}").format(command=f"halfway show {run.id}"))
 
@@ -132,13 +137,19 @@ def _wait(control: Control, run_id: str) -> Shown:
             except DatabaseError as error:
                 told = _say_once(told, str(error))
             else:
-                if shown.status in AT_REST:
+                if shown.status in AT_REST or _only_asks(shown):
                     return control.show(run_id)
                 progress.update(f"{shown.status.value}  {say(shown.explanation.progress)}")
                 if shown.explanation.next and shown.explanation.next[0].sentence.code == "START_WORKER":
                     told = _say_once(told, _("No worker is running. Start one: {command}").format(command="halfway worker"))
             time.sleep(pause)
             pause = min(pause * 1.3, longest)
+
+
+def _only_asks(shown: Shown) -> bool:
+    """Whether it waits for nothing but the approval of a person."""
+    waiting = [step for step in shown.steps if step.status == RecordStatus.WAITING or step.waits_for]
+    return shown.status is RunStatus.WAITING and bool(waiting) and all(step.waits_for for step in waiting)
 
 
 def _say_once(told: str, text: str) -> str:
