@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 from halfway import Run, RunStatus
 from halfway.domain.run import Kind
 from halfway.ports import Detail
-from tests.crash.flows import EXPECTED, FLOWS, bookings
+from tests.crash.flows import EXPECTED, bookings, run_sql
 from tests.crash.processes import Program
+from tests.crash.program import FLOWS
+from tests.crash.recovery_flows import STORIES
 from tests.crash.worlds import World, Worlds
 from tests.engine.harness import Harness, Order
 from tests.faults.checks import all_is_well, attempts_are_recorded, history_agrees
@@ -97,7 +99,11 @@ def finish(flow: str, world: World, lost: int) -> None:
         whole_where_it_stands(h)
         run = h.start(wf, Order())
         doubted = in_doubt(h.app.store.reading.detail(run.id))
-        run = h.drain(run)
+        if flow in STORIES:
+            with h.worker():
+                run = STORIES[flow](h.app, run)
+        else:
+            run = h.drain(run)
         CONTRACT[flow](h, world, run, doubted, lost)
     finally:
         h.close()
@@ -156,4 +162,33 @@ def message_contract(h: Harness, world: World, run: Run[Any], doubted: bool, los
     all_is_well(h, run, orders=1 if doubted else 0)
 
 
-CONTRACT: dict[str, Callable[[Harness, World, Run[Any], bool, int], None]] = {"order": order_contract, "message": message_contract}
+def people_contract(h: Harness, world: World, run: Run[Any], doubted: bool, lost: int) -> None:
+    """One event, one approval, one booking; the message is repeated under its key at most as often as lives were lost."""
+    assert run.status is RunStatus.SUCCESS, h.journal(run)
+    assert bookings(world.url) == 1
+    assert 1 <= world.ledger.tally()["TELL"] <= 1 + lost
+    events = h.app.control.events()
+    assert sorted((one.event.name, one.run_id) for one in events) == [("BOOKED", run.id), ("PAID", run.id)]
+    all_is_well(h, run, orders=1)
+
+
+def undo_contract(h: Harness, world: World, run: Run[Any], doubted: bool, lost: int) -> None:
+    """Each effect is undone once, the last one first; what carries a key may be repeated under it."""
+    assert run.status is RunStatus.COMPENSATED, h.journal(run)
+    tally = world.ledger.tally()
+    assert tally["REMOVE"] == 1
+    assert 1 <= tally["CORRECT"] <= 1 + lost
+    rows = run_sql(world.url, "select attempt from booking order by attempt")
+    assert [attempt > 0 for (attempt,) in rows] == [False, True]
+    undone = [line["event"] for line in world.ledger.lines() if line["event"] in ("REMOVE", "CORRECT")]
+    assert undone[-1] == "REMOVE"
+    compensations = [one.record for one in h.app.store.reading.detail(run.id).records if one.record.key.kind is Kind.COMPENSATION]
+    assert sorted((record.key.step, record.status.value) for record in compensations) == [
+        ("ANNOUNCE", "SUCCESS"), ("BOOK", "SUCCESS"), ("CREATE", "SUCCESS"),
+    ]  # fmt: skip
+    all_is_well(h, run, orders=1)
+
+
+CONTRACT: dict[str, Callable[[Harness, World, Run[Any], bool, int], None]] = {
+    "order": order_contract, "message": message_contract, "people": people_contract, "undo": undo_contract,
+}  # fmt: skip

@@ -21,10 +21,12 @@ from halfway.engine.worker import Worker  # noqa: F401
 from halfway.errors import DatabaseError
 from halfway.ports import Points
 from halfway.testing import KillAt, Ledger, RecordPoints
-from tests.crash.flows import FLOWS
+from tests.crash import flows, recovery_flows
 from tests.engine.harness import FAST, Order
 
 T = TypeVar("T")
+
+FLOWS = flows.FLOWS | recovery_flows.FLOWS
 
 # It looks around rarely, so that nearly all commits are those of the run; what is due wakes it anyway.
 QUIET = Settings(**(vars(FAST) | {"poll": 0.1, "beat": 0.2, "sweep": 5.0, "lease": 30.0}))
@@ -67,18 +69,24 @@ def live(request: Request) -> None:
     app = Halfway(request.url, workflows=[wf], settings=QUIET, points=points)
     if request.order is not None:
         action, arguments = request.order
-        status = getattr(app.control, action)(**arguments).after
+        status = restored(app) if action == "restored" else getattr(app.control, action)(**arguments).after
     else:
-        status = work(app, wf)
+        status = work(app, wf, request.flow)
     app.close()
     seen = points.seen if isinstance(points, RecordPoints) else []
     os.write(1, json.dumps({"status": status, "points": seen}).encode())
 
 
-def work(app: Halfway, wf: Workflow[Order]) -> RunStatus:
+def work(app: Halfway, wf: Workflow[Order], flow: str) -> RunStatus:
     run = persist(lambda: app.start(wf, Order()))
     persist(app.worker(slots=2).start)
-    return app.result(run, timeout=timedelta(seconds=60)).status
+    story = recovery_flows.STORIES.get(flow)
+    return story(app, run).status if story else app.result(run, timeout=timedelta(seconds=60)).status
+
+
+def restored(app: Halfway) -> RunStatus:
+    app.store.runs.restored()
+    return RunStatus.RUNNING
 
 
 def persist(act: Callable[[], T]) -> T:

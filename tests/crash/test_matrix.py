@@ -15,6 +15,11 @@ from tests.crash.worlds import SqliteWorlds, Worlds
 COMMITS = {f"{name}.{side}_commit" for name in ("start", "begin", "pump", "transaction", "end") for side in ("before", "after")}
 RECOVERY = {f"{name}.{side}_commit" for name in ("declare_dead", "sweep") for side in ("before", "after")}
 
+ALSO = {
+    flow: {f"{name}.{side}_commit" for name in names for side in ("before", "after")}
+    for flow, names in {"people": ("event", "order", "transaction"), "undo": ("order", "transaction")}.items()
+}
+
 
 def spread(worlds: Worlds, whole: bool, every: int) -> Callable[[list[str]], Sequence[str]]:
     return list if whole or isinstance(worlds, SqliteWorlds) else lambda points: points[1::every]
@@ -25,13 +30,13 @@ def names(points: list[str]) -> set[str]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("flow", "every"), [("order", 4), ("message", 4)])
+@pytest.mark.parametrize(("flow", "every"), [("order", 4), ("message", 4), ("people", 4), ("undo", 6)])
 def test_a_run_that_is_killed_anywhere_ends_as_if_nothing_had_happened(
     nursery: Nursery, places: Worlds, whole: bool, flow: str, every: int
 ) -> None:
     points = break_everywhere(nursery, flow, places, only=spread(places, whole, every))
     if isinstance(places, SqliteWorlds):
-        assert COMMITS - {"transaction.before_commit", "transaction.after_commit"} <= names(points)
+        assert (COMMITS | ALSO.get(flow, set())) - {"transaction.before_commit", "transaction.after_commit"} <= names(points)
 
 
 @pytest.mark.timeout(900)
@@ -47,7 +52,7 @@ def test_a_recovery_that_is_broken_anywhere_is_itself_recovered(
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("flow", ["order", "message"])
+@pytest.mark.parametrize("flow", ["order", "message", "people", "undo"])
 def test_a_connection_that_breaks_at_any_commit_asks_nobody_and_doubles_nothing(
     nursery: Nursery, places: Worlds, whole: bool, flow: str
 ) -> None:

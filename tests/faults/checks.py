@@ -14,11 +14,14 @@ from halfway.domain.run import Key, Kind
 from halfway.ports import Detail, JournalRow, Reading
 from tests.engine.harness import Harness, until
 
-REOPENED = ("workflow.resumed", "step.retry_ordered", "step.settled_by_person")
+REOPENED = ("workflow.resumed", "step.retry_ordered", "step.settled_by_person", "workflow.compensating", "step.waived")
 
 
-def all_is_well(h: Harness, *runs: Any, orders: int = 0) -> None:
-    """G1, G2, G4, G5 for these runs and G6 for the database; `orders`: how many were carried out on all of them together."""
+def all_is_well(h: Harness, *runs: Any, orders: int = 0, refused: int | None = None) -> None:
+    """G1, G2, G4, G5 for these runs and G6 for the database.
+
+    orders: how many were carried out on all of them together. refused: how many were not; None: whatever there were.
+    """
     reading = h.app.store.reading
     for run in runs:
         detail, journal = reading.detail(run.id), reading.journal(run.id, limit=100_000)
@@ -26,7 +29,11 @@ def all_is_well(h: Harness, *runs: Any, orders: int = 0) -> None:
         attempts_are_recorded(detail, journal)
         has_a_reason_to_wake(detail)
     audit = [row for run in runs for row in reading.audit(run.id)]
-    assert len(audit) == len({row.audit.action_id for row in audit}) == orders, f"audit rows: {audit}"
+    carried_out = [row for row in audit if row.audit.refused is None]
+    assert len(audit) == len({row.audit.action_id for row in audit})
+    assert len(carried_out) == orders, f"audit rows: {audit}"
+    assert refused is None or len(audit) - orders == refused, f"audit rows: {audit}"
+    assert all(row.before is row.after for row in audit if row.audit.refused is not None)
     until(lambda: not owned_by_the_dead(reading, runs), "no attempt is owned by a dead worker")
     database_is_sound(h.url)
 

@@ -28,6 +28,18 @@ def zombie(h: Harness, slots: int = 4) -> Iterator[Worker]:
         worker.stop()
 
 
+@contextmanager
+def without_sweep(h: Harness, slots: int = 1) -> Iterator[Worker]:
+    """A worker of which nothing but the pump takes the locks of runs, so that its first commit is about all that is due."""
+    worker = h.app.worker(slots=slots)
+    worker._sweep_loop = lambda: None  # type: ignore[method-assign]
+    worker.start()
+    try:
+        yield worker
+    finally:
+        worker.stop()
+
+
 def look_dead(h: Harness, worker: Worker) -> None:
     """From now on nothing proves its life any more."""
     locks = h.app.store.lives._locks
