@@ -1,22 +1,26 @@
-"""A lead comes in: a customer record, a ticket, a mail, a plan. Four effects, and each says what a lost answer means.
+"""A lead comes in: a customer, a task for support, a confirmation mail, a subscription; and the last step gets no answer.
 
-The CRM is asked for the customer by our key. The desk drops a repeat. Nobody can ask the mail provider, so a person looks into its
-log. The plan is compared, and only its owner may decide when the comparison does not tell.
+Three effects have happened already, so nothing may begin anew. The payment service cannot tell programs yet what it has booked, so
+its owner looks and says what is true; until then no other run changes this subscription. Then only what is missing goes on.
 """
 
 import sys
-import tempfile
+import time
 from datetime import timedelta
-from pathlib import Path
+from queue import SimpleQueue
 
 from pydantic import BaseModel
 
-from examples.world import Crm, Customer, Desk, Mail
+from examples.stage import play, show
+from examples.world import Crm, Customer, Desk, Mail, Payments
 from halfway import Absent, CannotTell, Effect, Found, Halfway, Mark, Retry, Step, Then, Workflow
+from halfway.errors import NotAllowed
+from halfway.ports import Notice
 
 crm = Crm()
 desk = Desk()
 mail = Mail()
+payments = Payments()
 
 
 class Lead(BaseModel):
@@ -26,15 +30,23 @@ class Lead(BaseModel):
     plan: str
 
 
+class Upgrade(BaseModel):
+    customer_id: str
+    plan: str
+
+
 intake = Workflow(
     "LEAD_INTAKE",
     Lead,
     version=1,
     owner="support-lead",
     key=lambda lead: f"lead:{lead.submission_id}",
+    severity="HIGH",
     on_failure=Then.MANUAL,
-    retry=Retry(3, wait=timedelta(0)),
+    retry=Retry(3, wait=timedelta(milliseconds=10)),
+    runbook={"": "Read what has happened already before you order anything: halfway show RUN"},
 )
+upgrade = Workflow("UPGRADE", Upgrade, version=1, owner="billing", key=lambda upgrade: f"upgrade:{upgrade.customer_id}:{upgrade.plan}")
 
 
 @intake.step(Effect.CREATE)
@@ -43,7 +55,7 @@ def create_customer(step: Step[Lead], mark: Mark) -> Customer:
         return crm.create(external_id=step.key)
 
 
-@create_customer.probe(settle=timedelta(0))
+@create_customer.probe(settle=timedelta(0))  # the CRM shows at once what it has
 def find_customer(step: Step[Lead]) -> Found[Customer] | Absent | CannotTell:
     """The customer in the CRM whose external id is our key."""
     match crm.search(external_id=step.key):
@@ -56,7 +68,7 @@ def find_customer(step: Step[Lead]) -> Found[Customer] | Absent | CannotTell:
 
 
 @intake.step(Effect.CREATE, idempotent=True)
-def open_ticket(step: Step[Lead]) -> str:
+def open_task(step: Step[Lead]) -> str:
     return desk.open("Welcome a new customer", key=step.key)
 
 
@@ -66,44 +78,80 @@ def open_ticket(step: Step[Lead]) -> str:
     accept_unknown="its log has no interface for programs",
     approver="support-lead",
 )
-def send_welcome(step: Step[Lead], mark: Mark) -> str:
+def confirm(step: Step[Lead], mark: Mark) -> str:
     with mark:
-        return mail.send(step.output(create_customer).id, "welcome", key=step.key)
+        return mail.send(step.output(create_customer).id, "confirmation", key=step.key)
 
 
-@intake.step(Effect.CHANGE, approver="billing")
-def set_plan(step: Step[Lead], mark: Mark) -> str:
+@intake.step(Effect.CHANGE, approver="billing", record=lambda step: f"subscription:{step.output(create_customer).id}")
+def subscribe(step: Step[Lead], mark: Mark) -> str:
     customer = step.output(create_customer)
     with mark:
-        return crm.set_plan(customer.id, step.input.plan)
+        return payments.subscribe(customer.id, step.input.plan)
 
 
-@set_plan.probe(settle=timedelta(0))
-def current_plan(step: Step[Lead]) -> Found[str] | Absent:
-    """The plan of the customer in the CRM."""
-    plan = crm.plan_of(step.output(create_customer).id)
-    step.evidence(plan=plan)
-    return Found(plan) if plan == step.input.plan else Absent()
+@subscribe.probe(settle=timedelta(0))  # it shows at once what it shows at all
+def current_plan(step: Step[Lead]) -> Found[str] | Absent | CannotTell:
+    """The customer's plan at the payment service."""
+    return look(step.output(create_customer).id, step.input.plan)
 
 
-def main(path: Path) -> None:
-    app = Halfway(f"sqlite:///{path}", workflows=[intake])
-    crm.answers_to_lose = desk.answers_to_lose = mail.answers_to_lose = 1
+@upgrade.step(Effect.CHANGE, record=lambda step: f"subscription:{step.input.customer_id}")
+def change_plan(step: Step[Upgrade], mark: Mark) -> str:
+    with mark:
+        return payments.subscribe(step.input.customer_id, step.input.plan)
+
+
+@change_plan.probe(settle=timedelta(0))
+def changed_plan(step: Step[Upgrade]) -> Found[str] | Absent | CannotTell:
+    """The customer's plan at the payment service."""
+    return look(step.input.customer_id, step.input.plan)
+
+
+def look(customer_id: str, wanted: str) -> Found[str] | Absent | CannotTell:
+    """What the payment service tells a program."""
+    plan = payments.plan_of(customer_id)
+    if plan is None:
+        return CannotTell("what was booked today is shown tomorrow")
+    return Found(plan) if plan == wanted else Absent()
+
+
+def say_booked(app: Halfway, run_id: str, *, actor: str) -> None:
+    """What somebody says who has looked at the payment service."""
+    seen = "booking 77 of today, plan pro"
+    app.control.mark_success(run_id, "SUBSCRIBE", actor=actor, reason="the answer was lost", evidence=seen, output='"pro"')
+
+
+def main(url: str) -> None:
+    told = SimpleQueue[Notice]()
+    app = Halfway(url, workflows=[intake, upgrade], roles={"support-lead": ["ada"], "billing": ["bea"]}, notify=[told.put])
+    payments.is_closed, payments.answers_to_lose = True, 1
     with app.worker():
         run = app.result(app.start(intake, Lead(submission_id="s-1042", plan="pro")), timeout=timedelta(minutes=1))
-        print(f"{run.status}: customers {len(crm.customers)}, tickets {len(desk.tickets)}, mails {len(mail.log)}")
-        for sentence in app.control.show(run.id).explanation.reasons:
-            print(sentence)
+        show(url, run.id)
+        notice = told.get(timeout=60)
+        print(f"\n{', '.join(notice.members)} of {notice.role} is told: {notice.what} for {notice.step}")
+        print(f"customers {len(crm.customers)}, tasks {len(desk.tasks)}, mails {len(mail.log)}")
 
-        app.control.mark_success(
-            run.id, "SEND_WELCOME", actor="ada", reason="the answer was lost", evidence="mail-1 in the provider's log", output='"mail-1"'
-        )
+        customer = run.output(create_customer)
+        waiting = app.start(upgrade, Upgrade(customer_id=customer.id, plan="team"))
+        while app.control.show(waiting.id).steps[0].error_code != "RECORD_HELD":
+            time.sleep(0.05)
+        print(f"another run wants to change the subscription of {customer.id}, and waits")
+
+        try:
+            say_booked(app, run.id, actor="ada")
+        except NotAllowed as refused:
+            print(refused)
+        say_booked(app, run.id, actor="bea")
+        payments.is_closed = False
         run = app.result(run, timeout=timedelta(minutes=1))
-        print(f"{run.status}: customers {len(crm.customers)}, mails {len(mail.log)}, plan {run.output(set_plan)}")
+        print(f"{run.status}: plan {run.output(subscribe)}; customers {len(crm.customers)}, mails {len(mail.log)}")
+        waited = app.result(waiting, timeout=timedelta(minutes=1))
+        print(f"{waited.status}: plan {waited.output(change_plan)}; bookings {len(payments.requests)}")
     app.close()
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        main(Path(folder) / "leads.db")
+    play(main)
     sys.exit(0)

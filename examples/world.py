@@ -16,7 +16,14 @@ class Receiver:
     """Something on the other side of a network."""
 
     answers_to_lose: int = 0
+    requests_to_lose: int = 0
     requests: list[str] = field(default_factory=list[str])
+
+    def hear(self, request: str) -> None:
+        """Nothing is done yet when this is called; the request may never arrive."""
+        if self.requests_to_lose:
+            self.requests_to_lose -= 1
+            raise NoAnswer(f"no answer to {request}")
 
     def answer(self, request: str) -> None:
         """The work is done when this is called; the caller may never hear of it."""
@@ -28,18 +35,40 @@ class Receiver:
 
 @dataclass
 class Sms(Receiver):
-    """A provider of text messages. It can be asked for a message by the reference that came with it."""
+    """A provider of text messages. It can be asked for a message by the reference that came with it, and what became of it."""
 
     messages: dict[str, str] = field(default_factory=dict[str, str])
+    states: dict[str, str] = field(default_factory=dict[str, str])
 
-    async def send(self, order_id: str, text: str, *, reference: str) -> str:
+    async def send(self, contact: str, text: str, *, reference: str) -> str:
         message_id = f"sms-{len(self.messages) + 1}"
         self.messages[message_id] = reference
-        self.answer(f"message to the customer of {order_id}: {text}")
+        self.answer(f"to {contact}: {text}")
         return message_id
 
     async def find(self, reference: str) -> str | None:
         return next((id for id, known in self.messages.items() if known == reference), None)
+
+    def state(self, message_id: str) -> str:
+        return self.states.get(message_id, "on its way")
+
+
+@dataclass
+class Contacts(Receiver):
+    """Who is told about an order; what leaves it is an id, never a number."""
+
+    of_orders: dict[str, str] = field(default_factory=lambda: {"o-1": "contact-7"})
+
+    def of(self, order_id: str) -> str | None:
+        return self.of_orders.get(order_id)
+
+
+@dataclass
+class Channel(Receiver):
+    """The channel in which the shop's administrators read. Only people can look into its history."""
+
+    def post(self, text: str, *, key: str) -> None:
+        self.answer(f"{text} ({key})")
 
 
 @dataclass
@@ -57,49 +86,118 @@ class Statistics(Receiver):
         return len(self.counted)
 
 
+class Declined(Exception):
+    """The provider has looked at the application and does not take it."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(f"declined: {code}")
+        self.code = code
+
+
+@dataclass
+class Provider(Receiver):
+    """Takes applications in. It takes each one that arrives, also a second time, and knows them by the reference that came with them."""
+
+    applications: dict[str, str] = field(default_factory=dict[str, str])
+    declines: str = ""
+
+    def submit(self, order_id: str, *, reference: str) -> str:
+        self.hear(f"submit {order_id}")
+        if self.declines:
+            self.requests.append(f"submit {order_id}")
+            raise Declined(self.declines)
+        number = f"A-{len(self.applications) + 1}"
+        self.applications[number] = reference
+        self.answer(f"submit {order_id}")
+        return number
+
+    def lookup(self, reference: str) -> str | None:
+        return next((number for number, known in self.applications.items() if known == reference), None)
+
+
+class InPicking(Exception):
+    """The goods are being picked already."""
+
+
+@dataclass
+class Stock(Receiver):
+    """A warehouse. It drops a second reservation with the same key, and a second release of the same reservation."""
+
+    on_shelf: int = 3
+    reserved: dict[str, str] = field(default_factory=dict[str, str])  # reservation by key
+    released: set[str] = field(default_factory=set[str])
+    refusals: int = 0  # so many connections are refused before one is let in
+    is_picking: bool = False
+
+    def reserve(self, article: str, *, key: str) -> str:
+        if key not in self.reserved:
+            self.reserved[key] = f"R-{len(self.reserved) + 1}"
+            self.on_shelf -= 1
+        self.answer(f"reserve {article}")
+        return self.reserved[key]
+
+    def release(self, reservation: str) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise ConnectionRefusedError(f"the warehouse is busy, {reservation} was not released")
+        if self.is_picking:
+            raise InPicking(f"{reservation} is being picked")
+        if reservation not in self.released:
+            self.released.add(reservation)
+            self.on_shelf += 1
+        self.answer(f"release {reservation}")
+
+
 class Customer(BaseModel):
     """A customer in the CRM."""
 
     id: str
-    plan: str = "free"
 
 
 @dataclass
 class Crm(Receiver):
     """A CRM. It makes a second customer if it is asked twice."""
 
-    customers: dict[str, Customer] = field(default_factory=dict[str, Customer])
-    external_ids: dict[str, str] = field(default_factory=dict[str, str])
+    customers: dict[str, str] = field(default_factory=dict[str, str])  # external id by customer
 
     def create(self, *, external_id: str) -> Customer:
         customer = Customer(id=f"C-{len(self.customers) + 1}")
-        self.customers[customer.id] = customer
-        self.external_ids[customer.id] = external_id
+        self.customers[customer.id] = external_id
         self.answer(f"create {customer.id}")
         return customer
 
     def search(self, *, external_id: str) -> list[Customer]:
-        return [self.customers[id] for id, known in self.external_ids.items() if known == external_id]
+        return [Customer(id=id) for id, known in self.customers.items() if known == external_id]
 
-    def set_plan(self, customer_id: str, plan: str) -> str:
-        self.customers[customer_id] = Customer(id=customer_id, plan=plan)
-        self.answer(f"plan of {customer_id} is {plan}")
+
+@dataclass
+class Payments(Receiver):
+    """Books subscriptions. What it has booked today, it shows to programs tomorrow; its operators see it at once."""
+
+    plans: dict[str, str] = field(default_factory=dict[str, str])
+    is_closed: bool = False  # for today: what was booked does not show yet
+
+    def subscribe(self, customer_id: str, plan: str) -> str:
+        self.hear(f"{customer_id} takes {plan}")
+        self.plans[customer_id] = plan
+        self.answer(f"{customer_id} takes {plan}")
         return plan
 
-    def plan_of(self, customer_id: str) -> str:
-        return self.customers[customer_id].plan
+    def plan_of(self, customer_id: str) -> str | None:
+        """None: today's bookings are not shown yet."""
+        return None if self.is_closed else self.plans.get(customer_id, "free")
 
 
 @dataclass
 class Desk(Receiver):
-    """A help desk. It knows the key of a ticket, and answers a repeat with the ticket that is there."""
+    """A help desk. It knows the key of a task, and answers a repeat with the task that is there."""
 
-    tickets: dict[str, str] = field(default_factory=dict[str, str])
+    tasks: dict[str, str] = field(default_factory=dict[str, str])
 
     def open(self, title: str, *, key: str) -> str:
-        ticket = self.tickets.setdefault(key, f"T-{len(self.tickets) + 1}")
-        self.answer(f"{title}: {ticket}")
-        return ticket
+        task = self.tasks.setdefault(key, f"T-{len(self.tasks) + 1}")
+        self.answer(f"{title}: {task}")
+        return task
 
 
 @dataclass
@@ -120,14 +218,16 @@ class Cluster(Receiver):
 
     running: str = "app:0"
     looks_until_healthy: int = 2
+    is_broken: bool = False  # what runs will never be healthy
 
     def deploy(self, image: str) -> None:
+        self.hear(f"deploy {image}")
         self.running = image
         self.answer(f"deploy {image}")
 
     def healthy(self) -> bool:
         self.looks_until_healthy -= 1
-        return self.looks_until_healthy < 0
+        return self.looks_until_healthy < 0 and not self.is_broken
 
 
 @dataclass

@@ -1,18 +1,18 @@
-"""The examples on a database of the test, with a world that nothing has happened in."""
+"""The examples on both databases, each test with a world of its own that nothing has happened in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
 from datetime import timedelta
-from pathlib import Path
+from importlib import import_module
 from typing import Any, TypeVar
 
 import pytest
 
-from examples.world import Receiver
 from halfway import Halfway, Run, Workflow
+from tests.engine.harness import FAST, until
 
 I = TypeVar("I")
 PATIENCE = timedelta(seconds=60)
@@ -21,8 +21,8 @@ PATIENCE = timedelta(seconds=60)
 class Stage:
     """One application on one database, with a worker."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, url: str) -> None:
+        self.url = url
         self._app: Halfway | None = None
 
     @property
@@ -31,30 +31,60 @@ class Stage:
         return self._app
 
     @contextmanager
-    def open(self, workflow: Workflow[Any]) -> Iterator[Halfway]:
-        self._app = Halfway(f"sqlite:///{self.path}", workflows=[workflow])
+    def open(self, *workflows: Workflow[Any], working: bool = True, **options: Any) -> Iterator[Halfway]:
+        self._app = Halfway(self.url, workflows=workflows, settings=FAST, **options)
         try:
-            with self._app.worker():
+            if working:
+                with self._app.worker():
+                    yield self._app
+            else:
                 yield self._app
         finally:
             self._app.close()
 
-    def play(self, workflow: Workflow[I], input: I) -> Run[I]:
-        """Starts a run and works until it has ended or needs a person."""
-        return self.app.result(self.app.start(workflow, input), timeout=PATIENCE)
+    def play(self, workflow: Workflow[I], input: I, **options: Any) -> Run[I]:
+        """Starts a run and works until it has ended or needs something from outside."""
+        return self.again(self.app.start(workflow, input, **options))
 
     def again(self, run: Run[I]) -> Run[I]:
         return self.app.result(run, timeout=PATIENCE)
 
+    def step(self, run: Run[Any], name: str) -> Any:
+        """A step of the run as a person sees it."""
+        return next(step for step in self.app.control.show(run.id).steps if step.name == name)
+
+    def code(self, run: Run[Any], step: str, code: str) -> None:
+        """Waits until a step stands there with this code."""
+        until(lambda: self.step(run, step).error_code == code, f"{step} {code}")
+
+    def notes(self, run: Run[Any]) -> list[str]:
+        return [entry.name for entry in self.app.control.show(run.id).journal]
+
+    def later(self, time: timedelta) -> None:
+        """The clock of the database goes on, and the workers look."""
+        self.app.store.advance_clock(time // timedelta(microseconds=1))
+        for worker in self.app._workers:
+            worker.wake()
+
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    return Stage(tmp_path / "example.db")
+def stage(url: str) -> Stage:
+    return Stage(url)
 
 
-def empty(*receivers: Receiver) -> None:
-    """As if nothing had ever happened there."""
-    for receiver in receivers:
-        for field in fields(receiver):
-            made = field.default_factory() if field.default_factory is not MISSING else field.default
-            setattr(receiver, field.name, made)
+@pytest.fixture
+def load(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+    """Imports an example anew, for the database of this test."""
+    monkeypatch.setenv("EXAMPLES_URL", url)
+    before = {name: module for name, module in sys.modules.items() if name.startswith("examples.")}
+    for name in before:
+        if name != "examples.world":
+            del sys.modules[name]
+    yield lambda name: import_module(f"examples.{name}")
+    for name in [name for name in sys.modules if name.startswith("examples.")]:
+        del sys.modules[name]
+    sys.modules.update(before)
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return capsys.readouterr().out.splitlines()
