@@ -33,7 +33,7 @@ demo: .venv/.demo-ready ## show a run that stops halfway and is recovered
 	$(BIN)/halfway demo
 
 test: check ## everything that must hold before a commit
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest --numprocesses 2 $(PYTEST)
 
 check: .venv/.dev-ready ## format, lint, import contract, types, generated files
 	$(BIN)/ruff format --check .
