@@ -294,7 +294,7 @@ CREATE INDEX halfway_trigger_by_name ON public.halfway_trigger USING btree (kind
 CREATE UNIQUE INDEX halfway_trigger_pkey ON public.halfway_trigger USING btree (type, kind, name)
 CREATE INDEX halfway_wait_closed ON public.halfway_wait USING btree (name, wait_key, sort, closed_at) WHERE (closed_at IS NOT NULL)
 CREATE INDEX halfway_wait_open ON public.halfway_wait USING btree (name, wait_key, sort, opened_at) WHERE (closed_at IS NULL)
-CREATE INDEX halfway_wait_opened ON public.halfway_wait USING btree (opened_at) WHERE (closed_at IS NULL)
+CREATE INDEX halfway_wait_opened ON public.halfway_wait USING btree (opened_at) WHERE ((closed_at IS NULL) AND (how IS NULL))
 CREATE UNIQUE INDEX halfway_wait_pkey ON public.halfway_wait USING btree (run_id, step, round, item, kind, n)
 CREATE INDEX halfway_wake_by_run ON public.halfway_wake USING btree (run_id)
 CREATE INDEX halfway_wake_by_time ON public.halfway_wake USING btree (at)

@@ -302,7 +302,7 @@ CREATE INDEX halfway_task_next on halfway_task (type, next_at);
 CREATE INDEX halfway_trigger_by_name on halfway_trigger (kind, name);
 CREATE INDEX halfway_wait_closed on halfway_wait (name, wait_key, sort, closed_at) where closed_at is not null;
 CREATE INDEX halfway_wait_open on halfway_wait (name, wait_key, sort, opened_at) where closed_at is null;
-CREATE INDEX halfway_wait_opened on halfway_wait (opened_at) where closed_at is null;
+CREATE INDEX halfway_wait_opened on halfway_wait (opened_at) where closed_at is null and how is null;
 CREATE INDEX halfway_wake_by_run on halfway_wake (run_id);
 CREATE INDEX halfway_wake_by_time on halfway_wake (at);
 CREATE INDEX halfway_worker_alive on halfway_worker (epoch) where state = 'ALIVE';

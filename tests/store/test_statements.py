@@ -12,7 +12,20 @@ from halfway.store.statements import SLOT, render, sources, statements
 SOURCE = Path(__file__).parents[2] / "src/halfway/store"
 
 # On the hot path PostgreSQL takes whole columns: a statement for each row of a batch costs several times more.
-OVERRIDES = {"end_attempt", "start_attempt", "put_record", "note", "set_run", "end_run", "wake_for_run", "task_for_run"}
+OVERRIDES = {
+    "end_attempt",
+    "start_attempt",
+    "put_record",
+    "note",
+    "set_run",
+    "end_run",
+    "wake_for_run",
+    "task_for_run",
+    "use_event",
+    "close_event_wait",
+    "close_other_wait",
+    "wake_next",
+}
 SLOTS = {
     "for no key update",
     "for no key update of run",

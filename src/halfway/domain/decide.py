@@ -135,7 +135,7 @@ def _start(turn: Turn, fact: Claimed) -> None:
 
 def _go_on(turn: Turn) -> None:
     """Whatever the fact was: doubts are looked at, what has become possible becomes ready, what has become pointless is closed."""
-    for record in [record for record in turn.records.values() if _is_due(record, turn.now)]:
+    for record in [one for one in turn.records.values() if one.ready_at is not None and _is_due(one, one.ready_at, turn.now)]:
         if record.status is RecordStatus.UNKNOWN:
             doubt.look(turn, record)
         else:
@@ -148,9 +148,9 @@ def _go_on(turn: Turn) -> None:
         _make_ready(turn)
 
 
-def _is_due(record: Record, now: int) -> bool:
+def _is_due(record: Record, ready_at: int, now: int) -> bool:
     """Whether the time has come to look at it: a doubt that asks nobody, or a wait at its end."""
-    if record.ready_at is None or record.ready_at > now:
+    if record.status is RecordStatus.PENDING or ready_at > now:
         return False
     return record.status is RecordStatus.WAITING or (record.status is RecordStatus.UNKNOWN and not record.asks)
 
@@ -320,8 +320,9 @@ def _set_watch(turn: Turn, status: RunStatus) -> None:
 
 def _release_holds(turn: Turn) -> None:
     """A business record is free again when it is known what happened to it (R-J2)."""
-    moved = {command.record.key for command in turn.commands if isinstance(command, Move)}
-    for key in moved:
+    if not turn.spec.holds:
+        return
+    for key in dict.fromkeys(command.record.key for command in turn.commands if isinstance(command, Move)):
         record = turn.records[key]
         if key.kind in ACTING and turn.step(key).holds and record.attempts and not _in_doubt(record):
             turn.commands.append(ReleaseHold(key))

@@ -136,8 +136,11 @@ RESTORED = "RESTORED"  # the code of a doubt that comes from a restored database
 
 def forgotten(turn: Turn, record: Record) -> bool:
     """Whether this record may have been started after the copy was made from which the database was restored."""
-    step, restored_at = turn.step(record.key), turn.run.restored_at
-    if restored_at is None or record.key.kind not in ACTING or not step.can_be_lost:
+    restored_at = turn.run.restored_at
+    if restored_at is None:
+        return False
+    step = turn.step(record.key)
+    if record.key.kind not in ACTING or not step.can_be_lost:
         return False
     if step.idempotent and not turn.key_forgotten(step, record._replace(first_at=record.first_at or turn.run.created_at)):
         return False  # a repeat is harmless, however early a forgotten start was

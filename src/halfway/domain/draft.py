@@ -88,7 +88,7 @@ class Draft:
         known = len(self._turn.commands)
         take(self._turn, fact)
         added = self._turn.commands[known:]
-        for command in added:
+        for command in added if self.spec.waits else ():
             if isinstance(command, Move) and command.trigger is Trigger.DEFAULTED:
                 self._default(command.record.key)
         return added

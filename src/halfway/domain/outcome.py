@@ -17,7 +17,9 @@ def finished(turn: Turn, fact: Finished) -> None:
     attempt = record.running
     if attempt is None or attempt.n != fact.n:
         return  # it was ended before; the guard in the database says the same
-    if fact.key.kind in PROBED_BY:
+    if fact.key.kind is Kind.STEP:
+        _step_finished(turn, record, attempt, fact.report)
+    elif fact.key.kind in PROBED_BY:
         _probe_finished(turn, record, attempt, fact.report)
     elif fact.key.kind is Kind.CHECK:
         _check_finished(turn, record, attempt, fact.report)

@@ -20,8 +20,9 @@ class Kind(StrEnum):
     DRAFT = "DRAFT"  # what a person is shown before a compensation is approved
 
 
-ACTING = frozenset({Kind.STEP, Kind.COMPENSATION})  # their attempts may have an effect
-UNDOING = frozenset({Kind.COMPENSATION, Kind.COMPENSATION_PROBE, Kind.DRAFT})
+# Tuples and not sets: they are asked all the time, and an enum hashes slowly.
+ACTING = (Kind.STEP, Kind.COMPENSATION)  # their attempts may have an effect
+UNDOING = (Kind.COMPENSATION, Kind.COMPENSATION_PROBE, Kind.DRAFT)
 PROBE_OF = {Kind.STEP: Kind.PROBE, Kind.COMPENSATION: Kind.COMPENSATION_PROBE}
 PROBED_BY = {probe: kind for kind, probe in PROBE_OF.items()}
 

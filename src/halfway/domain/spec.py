@@ -229,6 +229,16 @@ class WorkflowSpec:
     def by_name(self) -> dict[str, StepSpec]:
         return {step.name: step for step in self.steps}
 
+    @cached_property
+    def holds(self) -> bool:
+        """Whether any of its steps names a business record that it changes."""
+        return any(step.holds for step in self.steps)
+
+    @cached_property
+    def waits(self) -> bool:
+        """Whether any of its steps waits for something."""
+        return any(step.waits for step in self.steps)
+
     def unit(self, key: Key) -> StepSpec:
         """What a record stands for: the step, or its compensation, which is one of its own."""
         step = self.by_name[key.step]

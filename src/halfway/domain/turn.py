@@ -17,6 +17,7 @@ CLOSED_BY: dict[Intent | None, str] = {
     Intent.TIMEOUT: "RUN_TIMEOUT",
     None: "RUN_FAILED",
 }
+ENDS = tuple(FINAL)  # asked all the time, and an enum hashes slowly
 GATE = "APPROVAL"  # the code of a record that waits until a person has approved its next attempt
 
 
@@ -51,7 +52,7 @@ class Turn:
 
     @property
     def over(self) -> bool:
-        return self.run.status in FINAL
+        return self.run.status in ENDS
 
     @property
     def stopping(self) -> bool:

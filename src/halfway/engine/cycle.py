@@ -253,7 +253,7 @@ class Cycle:
             self._decide(draft, Late(running.record, n, done.report), running.record, done.payload)
 
     def _decide(self, draft: Draft, fact: Fact, key: Key, payload: Payload) -> None:
-        if key.kind in PROBED_BY:
+        if key.kind is not Kind.STEP and key.kind in PROBED_BY:
             draft.payloads[key] = Payload(error=payload.error)
             key = probed_key(key)
             payload = Payload(payload.output)
@@ -325,7 +325,11 @@ class Cycle:
 
     def _meet_what_came_first(self, tx: Turn, changes: Sequence[Change]) -> None:
         """What a wait waits for may have come before it: it is taken in the transaction that opens the wait (B13)."""
-        opened = [change.before.run.id for change in changes if any(isinstance(command, OpenWait) for command in change.commands)]
+        opened = [
+            change.before.run.id
+            for change in changes
+            if self.drafts[change.before.run.id].spec.waits and any(isinstance(command, OpenWait) for command in change.commands)
+        ]
         arrivals = tx.inbox.arrived(opened) if opened else ()
         again: dict[str, Draft] = {}
         for arrival in arrivals:

@@ -13,6 +13,7 @@ from halfway.store.database import Session, Work
 from halfway.store.rows import to_key
 from halfway.store.texts import require_storable
 
+FEW = 5  # names and keys that are asked about one by one
 MOST_IN_LINE = 500  # waits and events of one name and key that are matched in one go; whoever is served wakes the next
 
 
@@ -33,15 +34,22 @@ class StoreInbox:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._has_received = False
 
     def receive(self, events: Sequence[NewEvent]) -> Sequence[Received]:
+        self._has_received = True
         return receive(self._session, events)
 
     def waiting(self, events: Sequence[str]) -> Sequence[str]:
-        found: dict[str, None] = {}
-        if events:
-            for name, key in self._session.rows("event_names", ids=list(events)):
-                found.update((id, None) for (id,) in self._session.rows("waiting_for", name=name, key=key, limit=len(events)))
+        """Of many events that have just been received: whom they have woken, which one statement tells."""
+        if not events:
+            return []
+        places = self._session.rows("event_names", ids=list(events))
+        if self._has_received and len(places) > FEW:
+            return [id for (id,) in self._session.rows("woken", now=self._session.now)]
+        found: set[str] = set()
+        for name, key in places:
+            found.update(id for (id,) in self._session.rows("waiting_for", name=name, key=key, limit=len(events)))
         return sorted(found)
 
     def outcomes(self, events: Sequence[str]) -> Sequence[Received]:
@@ -119,12 +127,10 @@ def receive(session: Session, events: Sequence[NewEvent], url: str = "") -> list
     created = {event.id for event, count in zip(ordered, counts, strict=True) if count}
     fresh = [event for event in events if event.id in created]
     if fresh:
-        session.many(
-            [
-                Work("wake_for_event", [(now, event.name, event.key, event.id) for event in fresh]),
-                Work("task_for_event", [(event.id, event.key, now, event.name) for event in fresh]),
-            ]
-        )
+        starting = {name for (name,) in session.rows("starting_events", names=sorted({event.name for event in fresh}))}
+        wakes = Work("wake_for_event", [(now, event.name, event.key, event.id) for event in fresh])
+        tasks = Work("task_for_event", [(event.id, event.key, now, event.name) for event in fresh if event.name in starting])
+        session.many([work for work in (wakes, tasks) if work.rows])
     ids = [event.id if event.id in created else _known(session, event, url) for event in events]
     told = {one.event_id: one for one in outcomes(session, ids)}
     return [told[id]._replace(created=id == event.id and id in created) for event, id in zip(events, ids, strict=True)]

@@ -1,5 +1,6 @@
 -- An event and a wait find each other from either side: whoever comes second wakes the run. Two that commit at the same moment see
 -- nothing of each other; `overlooked` finds them.
+-- Where an event is known by its id, coalesce asks whether it is unused, so that its id is what it is found by.
 -- Where the run is given, an open wait is known by its missing outcome, not by its missing end: of that there are indexes of all that
 -- are open, which a planner may take for the shorter way, and which are not.
 
@@ -20,6 +21,10 @@ select run_id, cast(:now as bigint) from halfway_wait
 where sort = 'EVENT' and name = :name and wait_key = :key and closed_at is null and since <= :now
     and exists (select 1 from halfway_event where id = :id)
 order by opened_at limit 10;
+
+-- name: starting_events
+-- Which of these events start runs.
+select distinct name from halfway_trigger where kind = 'EVENT' and name in :names[];
 
 -- name: task_for_event
 -- A new event starts runs of the workflows that are triggered by it.
@@ -74,7 +79,7 @@ where run_id = :run_id and step = :step and round = :round and item = :item and 
 -- name: use_event
 -- The event that a record waits for is used up; no row if somebody else has it.
 update halfway_event set processed_at = :now, run_id = :run_id
-where id = :source and processed_at is null
+where id = :source and coalesce(processed_at, 0) = 0
     and exists (
         select 1 from halfway_wait
         where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and how is null
@@ -127,12 +132,12 @@ from halfway_key as own join halfway_wait as wait
 where own.run_id = :run_id;
 
 -- name: task_for_run
--- The end of a run starts runs of the workflows that are triggered by it.
+-- The end of a run starts runs of the workflows that are triggered by it; a bare pattern would be planned anew for each run.
 insert into halfway_task (id, type, kind, name, key, run_id, next_at, tries)
 select cast(:id as text) || ':' || cause.type, cause.type, 'RUN', cause.name, coalesce(run.run_key, ''), run.id,
     cast(:now as bigint), 0
 from halfway_trigger as cause join halfway_run as run on run.id = :run_id
-where cause.kind = 'RUN' and cause.name = :name and (cause.statuses = '' or cause.statuses like :pattern)
+where cause.kind = 'RUN' and cause.name = :name and (cause.statuses = '' or cause.statuses like '' || :pattern)
 on conflict (id) do nothing;
 
 -- name: wake_for_run (postgres)
@@ -200,7 +205,7 @@ limit :limit;
 
 -- name: take_events
 -- Events that are about to be used; those that somebody else is about to use are left out.
-select id, payload from halfway_event where id in :ids[] and processed_at is null order by id /* pg: for update skip locked */;
+select id, payload from halfway_event where id in :ids[] and coalesce(processed_at, 0) = 0 order by id /* pg: for update skip locked */;
 
 -- name: ended_under_key
 -- The newest run under a key, if it has ended.
@@ -217,7 +222,7 @@ order by case when ended_at is null then 1 else 0 end, ended_at, step, round, it
 
 -- name: event_names
 -- Under which names and keys events have come that nobody has used.
-select distinct name, key from halfway_event where id in :ids[] and processed_at is null order by name, key;
+select distinct name, key from halfway_event where id in :ids[] and coalesce(processed_at, 0) = 0 order by name, key;
 
 -- name: waiting_for
 -- Runs that wait for events of one name and key, in the order in which they are served.
@@ -225,6 +230,10 @@ select run_id from halfway_wait
 where sort = 'EVENT' and name = :name and wait_key = :key and closed_at is null
 order by opened_at, run_id, step, round, item, kind, n
 limit :limit;
+
+-- name: woken
+-- Runs that this transaction has woken.
+select distinct run_id from halfway_wake where at = :now order by run_id;
 
 -- name: outcomes
 -- What has become of events: the run that has used one, or the last one that waited for such and does no longer.
@@ -243,7 +252,7 @@ from halfway_event as event where event.id in :ids[];
 -- Runs that wait for what is here, though nobody has told them.
 select distinct run_id from (
     select run_id from halfway_wait as wait
-    where closed_at is null and opened_at >= :opened_since
+    where closed_at is null and how is null and opened_at >= :opened_since
         and (
             (
                 sort = 'EVENT' and exists (
@@ -275,3 +284,59 @@ update halfway_run set input = :input where id = :run_id;
 -- name: release_hold
 -- The business record that a step held is free for other runs.
 delete from halfway_lease where holder = :holder and substr(key, 1, 7) = 'record:';
+
+-- name: use_event (postgres)
+-- All at once.
+update halfway_event as event set processed_at = r.now, run_id = r.run_id
+from unnest(
+    :now::bigint[], :run_id::text[], :source::text[], :step::text[], :round::bigint[], :item::text[], :kind::text[]
+) as r (now, run_id, source, step, round, item, kind)
+where event.id = r.source and coalesce(event.processed_at, 0) = 0
+    and exists (
+        select 1 from halfway_wait as wait
+        where wait.run_id = r.run_id and wait.step = r.step and wait.round = r.round and wait.item = r.item and wait.kind = r.kind
+            and wait.how is null and wait.sort = 'EVENT'
+    );
+
+-- name: close_event_wait (postgres)
+-- All at once.
+update halfway_wait as wait set closed_at = r.now, how = r.how, source = r.source
+from unnest(
+    :now::bigint[], :how::text[], :source::text[], :run_id::text[], :step::text[], :round::bigint[], :item::text[], :kind::text[]
+) as r (now, how, source, run_id, step, round, item, kind)
+where wait.run_id = r.run_id and wait.step = r.step and wait.round = r.round and wait.item = r.item and wait.kind = r.kind
+    and wait.how is null and wait.sort = 'EVENT';
+
+-- name: close_other_wait (postgres)
+-- All at once.
+update halfway_wait as wait set closed_at = r.now, how = r.how, source = r.source
+from unnest(
+    :now::bigint[], :how::text[], :source::text[], :run_id::text[], :step::text[], :round::bigint[], :item::text[], :kind::text[]
+) as r (now, how, source, run_id, step, round, item, kind)
+where wait.run_id = r.run_id and wait.step = r.step and wait.round = r.round and wait.item = r.item and wait.kind = r.kind
+    and wait.how is null and wait.sort <> 'EVENT';
+
+-- name: wake_next (postgres)
+-- All at once.
+insert into halfway_wake (run_id, at)
+select distinct next.run_id, r.now
+from unnest(
+    :now::bigint[], :run_id::text[], :step::text[], :round::bigint[], :item::text[], :kind::text[]
+) as r (now, run_id, step, round, item, kind)
+    cross join lateral (
+        select name, wait_key from halfway_wait as closed
+        where closed.run_id = r.run_id and closed.step = r.step and closed.round = r.round and closed.item = r.item
+            and closed.kind = r.kind and closed.sort = 'EVENT' and coalesce(closed.closed_at, 0) = r.now
+        limit 1
+    ) as left_by
+    cross join lateral (
+        select rival.run_id from halfway_wait as rival
+        where rival.sort = 'EVENT' and rival.closed_at is null and rival.name = left_by.name and rival.wait_key = left_by.wait_key
+            and 1 = (
+                select 1 from halfway_event as event
+                where event.name = rival.name and event.key = rival.wait_key and event.processed_at is null
+                    and event.received_at >= rival.since
+                limit 1
+            )
+        order by rival.opened_at limit 10
+    ) as next;
