@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from pydantic import BaseModel
 
-from halfway import Effect, Event, Halfway, Mark, Retry, Risk, Settings, Step, StepFailed, Then, Workflow
+from halfway import CannotTell, Effect, Event, Found, Halfway, Mark, Retry, Risk, Settings, Step, StepFailed, Then, Workflow
 from halfway.cli import main
 from halfway.domain.lifecycle import FINAL, RunStatus
 from tests.cli.conftest import wait_for
@@ -99,6 +99,10 @@ def holding() -> Workflow[Order]:
         with mark:
             raise TimeoutError("no answer")
 
+    @charge.probe(settle=timedelta(0))
+    def look(step: Step[Order]) -> Found[str] | CannotTell:
+        return CannotTell("the bank shows it tomorrow")
+
     return wf
 
 
@@ -160,6 +164,13 @@ def test_a_run_that_waits_says_for_what_with_which_key_and_how_to_send_it(shop: 
         "sort": "EVENT", "name": "PAID", "key": "pay:s-1", "until": "", "shown": None, "shownHash": None, "approvedBy": [],
     }  # fmt: skip
     assert wait["undo"] is None
+
+
+def test_a_doubt_shows_what_its_probe_has_said(shop: Shop) -> None:
+    run = start(shop, "HOLD", "h-9")
+    assert shop.work(run) is RunStatus.MANUAL_REQUIRED
+    assert "      The probe says: the bank shows it tomorrow\n" in shop.show(run)
+    assert shop.json(run)["steps"][0]["probeSaid"] == "the bank shows it tomorrow"
 
 
 def test_an_approval_shows_what_is_approved_by_whom_and_what_follows(shop: Shop) -> None:

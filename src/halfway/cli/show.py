@@ -61,10 +61,13 @@ def _effects(shown: Shown) -> None:
         return
     click.echo()
     heading(_("Effects"))
+    doubts = {step.name: step.probe_said for step in shown.steps}
     for effect in shown.explanation.effects:
         click.echo(f"  {_sign(effect)} {effect.step}  {click.style(effect.effect, dim=True)}  {say(effect.sentence)}")
         if effect.happened == "unknown":
             click.echo(f"      {_('Look at')}: {_evidence(effect.evidence)}")
+        if said := doubts.get(effect.step):
+            click.echo(f"      {_('The probe says')}: {bounded(said, 300)}")
         if effect.undone is not None:
             click.echo(f"      {coloured(effect.undo)}  {say(effect.undone)}")
 

@@ -12,7 +12,7 @@ from typing import Any
 from halfway.control.shown import instant, moment, rfc3339, what_is_shown
 from halfway.domain.effects import EffectView, state_of
 from halfway.domain.lifecycle import RecordStatus
-from halfway.domain.run import Happened, Key, Kind
+from halfway.domain.run import PROBE_OF, Happened, Key, Kind
 from halfway.domain.spec import Sort, StepSpec, WorkflowSpec
 from halfway.domain.waits import is_gate
 from halfway.ports import AttemptRow, Detail, RecordDetail, WaitRow
@@ -102,6 +102,7 @@ class StepShown:
     artifacts: tuple[Json, ...]
     waits: WaitShown | None = None
     undo: UndoShown | None = None
+    probe_said: str = ""  # why its probe, or that of its undo, could not tell
 
     def to_json(self) -> Json:
         return {
@@ -110,8 +111,11 @@ class StepShown:
             "errorCode": self.error_code or None, "errorMessage": self.message or None, "startedAt": rfc3339(self.started_at),
             "completedAt": rfc3339(self.ended_at), "attempts": [one.to_json() for one in self.history], "evidence": list(self.evidence),
             "artifacts": list(self.artifacts), "waits": None if self.waits is None else self.waits.to_json(),
-            "undo": None if self.undo is None else self.undo.to_json(),
+            "undo": None if self.undo is None else self.undo.to_json(), "probeSaid": self.probe_said or None,
         }  # fmt: skip
+
+
+DOUBTFUL = (RecordStatus.UNKNOWN, RecordStatus.WAITING)
 
 
 def steps_shown(spec: WorkflowSpec, detail: Detail, waits: Sequence[WaitRow], effects: Sequence[EffectView]) -> Iterator[StepShown]:
@@ -149,8 +153,17 @@ def _step(
             for row in detail.artifacts if row.key.step == step.name
         ),
         waits=None if own is None else _wait(spec, detail, own, waits),
-        undo=None if undo is None else _undo(spec, detail, undo),
+        undo=None if undo is None else _undo(spec, detail, undo), probe_said=_probe_said(records),
     )  # fmt: skip
+
+
+def _probe_said(records: Mapping[Kind, RecordDetail]) -> str:
+    """The word of the probe about a record that is in doubt and asks a person."""
+    for kind, probe in PROBE_OF.items():
+        asking, asked = records.get(kind), records.get(probe)
+        if asking is not None and asked is not None and asking.record.asks and asking.record.status in DOUBTFUL:
+            return asked.error or ""
+    return ""
 
 
 def _output(own: RecordDetail | None) -> object:
