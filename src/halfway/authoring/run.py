@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, get_args
 
-from pydantic import BaseModel, GetCoreSchemaHandler, Json, TypeAdapter
+from pydantic import GetCoreSchemaHandler, Json, TypeAdapter
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_after_validator_function
+from typing_extensions import TypedDict
 
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.step import Failure
@@ -60,13 +61,14 @@ class Run(Generic[I]):
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """So that a stored run comes back as one."""
         (input,) = get_args(source)
-        return no_info_after_validator_function(_run, handler(_Stored.__class_getitem__(input)))
+        stored: Any = _Stored  # the input is known when the program runs only
+        return no_info_after_validator_function(_run, handler(stored[input]))
 
     def __repr__(self) -> str:
         return f"<run {self.id} of {self.type}: {self.status}>"
 
 
-class _StoredFailure(BaseModel):
+class _StoredFailure(TypedDict):
     """Why it failed; a record may have failed without a message."""
 
     step: str
@@ -74,7 +76,7 @@ class _StoredFailure(BaseModel):
     message: str | None
 
 
-class _Stored(BaseModel, Generic[I]):
+class _Stored(TypedDict, Generic[I]):
     """A run as JSON: what another run gets that waited for it, or that it started."""
 
     id: str
@@ -95,16 +97,16 @@ def run_adapter(input: type[I]) -> TypeAdapter[Run[I]]:
 
 
 def _run(stored: _Stored[I]) -> Run[I]:
-    why = stored.failure
+    why = stored["failure"]
     return Run(
-        id=stored.id,
-        type=stored.type,
-        version=stored.version,
-        key=stored.key,
-        status=stored.status,
-        input=stored.input,
-        failure=None if why is None else Failure(why.step, why.code or "", why.message or ""),
+        id=stored["id"],
+        type=stored["type"],
+        version=stored["version"],
+        key=stored["key"],
+        status=stored["status"],
+        input=stored["input"],
+        failure=None if why is None else Failure(why["step"], why["code"] or "", why["message"] or ""),
         created=False,
-        outputs=stored.outputs,
-        steps=stored.steps,
+        outputs=stored["outputs"],
+        steps=stored["steps"],
     )
