@@ -316,7 +316,11 @@ class Halfway:
         """Something has happened that starts a run: in the transaction that creates the run, the task is done (R-C5)."""
         newest = max((workflow for workflow in self.workflows.values() if workflow.name == task.type), key=lambda one: one.version)
         trigger = newest.trigger_functions.get((task.kind, task.name))
-        input = None if trigger is None else trigger.input_for(task.payload or "null")
+        if trigger is None:  # another release asked for it: a worker that has its code starts it
+            problem = f"{newest.name}:v{newest.version} of this worker is not started by it any more, or not yet."
+            remedy = "A worker of the release that is takes it."
+            raise InvalidInput("CONFIG_INVALID", source=f"of {task.kind.lower()} {task.name}", problem=problem, remedy=remedy)
+        input = trigger.input_for(task.payload or "null")
         if input is None:
             self.store.triggers.drop(task.id)
             return

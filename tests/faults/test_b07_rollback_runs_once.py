@@ -23,7 +23,7 @@ from tests.engine.recovery import DAY, PAID, UNDO, pay, reach, work
 from tests.faults.checks import all_is_well
 from tests.faults.zombies import without_sweep
 
-REPEATS = 100
+REPEATS = 500
 LATE = 2 * 86_400
 
 

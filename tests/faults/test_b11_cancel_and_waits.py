@@ -93,7 +93,7 @@ def test_many_cancels_that_meet_what_their_runs_wait_for_all_end_one_way_or_the_
     calls = Calls()
     wf = waiting(calls, what)
     h = harness(wf)
-    runs = list(h.app.start_many(wf, [Order(id=str(n)) for n in range(REPEATS // 2)]))
+    runs = list(h.app.start_many(wf, [Order(id=str(n)) for n in range(REPEATS)]))
     together = threading.Barrier(2)
 
     def all_of(act: Callable[[Any], str]) -> list[str]:

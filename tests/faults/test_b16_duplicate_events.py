@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -177,3 +178,18 @@ def test_a_batch_with_repeats_stores_each_message_once_and_answers_in_order(harn
     assert sent[1].event_id == sent[3].event_id
     assert h.app.send(other, Payment(), key="k", id="a").created  # the source is the event's name, unless one is given
     assert len(h.app.control.events()) == 5
+
+
+def test_five_hundred_deliveries_of_a_hundred_messages_in_any_order_count_once_each(harness: type[Harness]) -> None:
+    """B16: several senders deliver each message five times, shuffled, while the runs that wait are being worked."""
+    calls = Calls()
+    h = harness(wait := receiving(calls))
+    deliveries = [n for n in range(100) for _ in range(5)]
+    random.Random(16).shuffle(deliveries)
+    runs = [h.start(wait, Order(id=str(n))) for n in range(100)]
+    with h.worker(), ThreadPoolExecutor(8) as senders:
+        sent = list(senders.map(lambda n: pay(h, str(n), n, id=f"d-{n}"), deliveries))
+        until(lambda: all(h.status(run) is RunStatus.SUCCESS for run in runs))
+    assert sum(one.created for one in sent) == 100
+    assert sorted(calls.made) == sorted(("SHIP", n) for n in range(100))
+    all_is_well(h, *runs[:3])

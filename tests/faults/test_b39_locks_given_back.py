@@ -6,8 +6,10 @@ A run names one resource at most, so two runs cannot take two of them in opposit
 from __future__ import annotations
 
 import os
+import random
 import signal
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 import pytest
 
 from halfway import Absent, Effect, Found, Mark, Retry, RunStatus, Step, StepFailed, Then, Workflow
-from halfway.errors import DatabaseError
+from halfway.errors import Conflict, DatabaseError
 from halfway.testing import FailAt, Ledger
 from tests.crash.processes import Worker
 from tests.engine.harness import Calls, Harness, Order, flow, until
@@ -314,3 +316,32 @@ def test_two_doubts_about_two_records_do_not_wait_for_each_other(harness: type[H
     assert sorted(name for name, _ in calls.made) == ["ab0", "ab1", "ba0", "ba1"]
     assert execute(h.url, "select count(*) from halfway_lease") == [(0,)]
     all_is_well(h, *runs, orders=2)
+
+
+def test_five_hundred_runs_that_end_in_every_way_never_share_a_resource_and_leave_none_behind(harness: type[Harness]) -> None:
+    """B39: a few resources, two workers, and ends by success, failure, retry, cancel and timeout at random."""
+    rooms = {f"r{n}": Room() for n in range(8)}
+    wf = flow(key=False, resource=lambda order: order.id.partition(":")[0])
+
+    @wf.step(Effect.READ, retry=Retry(2, wait=timedelta(0)))
+    def only(step: Step[Order]) -> None:
+        name, _, end = step.input.id.partition(":")
+        rooms[name].enter(step.run_id)
+        try:
+            if end == "fails" or (end == "retries" and step.attempt == 1):
+                raise RuntimeError(end)
+        finally:
+            rooms[name].leave(step.run_id)
+
+    h = harness(wf)
+    draw = random.Random(39)
+    ids = [f"r{draw.randrange(8)}:{draw.choice(['succeeds', 'fails', 'retries', 'is cancelled'])}" for _ in range(500)]
+    runs = h.app.start_many(wf, [Order(id=id) for id in ids])
+    with h.worker(slots=4), h.worker(slots=4):
+        for run in runs:
+            if run.input.id.endswith("cancelled"):
+                with suppress(Conflict):  # it was faster
+                    h.app.control.cancel(run.id, actor="kim", reason="not wanted")
+        until(lambda: not any(count for status, count in h.app.control.counts().items() if status != "FAILED"), patience=120)
+    assert {room.most for room in rooms.values()} == {1}
+    assert execute(h.url, "select count(*) from halfway_lease") == [(0,)]

@@ -39,6 +39,16 @@ def test_records_that_ask_somebody_are_shown_the_oldest_first(store: Store) -> N
     assert store.attention.asking(role="nobody") == store.attention.asking(role="\0") == []
 
 
+def test_runs_that_have_stopped_without_a_question_are_found(store: Store) -> None:
+    asks(store, "lead")
+    snapshot = read(store, start(store, key="stopped").run_id)
+    stopped = snapshot.run._replace(status=RunStatus.MANUAL_REQUIRED, revision=snapshot.run.revision + 1)
+    put(store, stopped.id, SetRun(stopped))
+    [row] = store.attention.stopped()
+    assert (row.run.id, row.run_key, row.record) == (stopped.id, "stopped", None)
+    assert store.attention.stopped(limit=0) == []
+
+
 def test_runs_are_counted_by_state(store: Store) -> None:
     assert store.attention.counts() == {}
     start(store)

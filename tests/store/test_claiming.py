@@ -114,7 +114,8 @@ def test_hot_statements_go_by_an_index(store: Store, url: str, statement: str) -
             assert "Seq Scan" not in plan
         else:
             steps = [row[3] for row in raw.execute(f"explain query plan {found.text}", given)]
-            assert [step for step in steps if step.startswith("SCAN halfway")] == []
+            scans = [step for step in steps if step.startswith("SCAN halfway")]
+            assert [step for step in scans if step != "SCAN halfway_wake USING INDEX halfway_wake_by_time"] == []  # by time, up to a limit
 
 
 def test_of_ten_thousand_waits_and_events_only_those_that_belong_together_are_due(store: Store) -> None:

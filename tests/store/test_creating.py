@@ -100,18 +100,18 @@ def test_only_one_run_holds_a_resource_and_the_others_follow_in_order(store: Sto
     epoch = begin(store)
     claim(store, one.run_id, epoch, LOCKED)
     with store.runs.change() as turn:
-        assert turn.due(10) == []
+        assert turn.blocked(10) == []
         assert not turn.take_resource(two.run_id)
     succeed(store, one.run_id, LOCKED)
     with store.runs.change() as turn:
-        assert turn.due(10) == [two.run_id]
+        assert turn.blocked(10) == [two.run_id]
         assert not turn.take_resource(three.run_id)
         assert turn.take_resource(two.run_id)
         assert turn.take_resource(two.run_id)
     snapshot = apply(store, two.run_id, LOCKED, Unblocked())
     assert (snapshot.run.blocked, snapshot.records[Key("first")].status) == (False, RecordStatus.PENDING)
     with store.runs.change() as turn:
-        assert turn.due(10) == []
+        assert turn.blocked(10) == []
 
 
 def test_a_new_run_does_not_overtake_those_that_wait(store: Store) -> None:
@@ -120,7 +120,7 @@ def test_a_new_run_does_not_overtake_those_that_wait(store: Store) -> None:
     succeed(store, one.run_id, LOCKED)
     assert start(store, LOCKED, resource="order:1").ready == ()
     with store.runs.change() as turn:
-        assert turn.due(10) == [two.run_id]
+        assert turn.blocked(10) == [two.run_id]
 
 
 def test_a_run_whose_deadline_has_passed_ends_at_once_and_holds_nothing(store: Store) -> None:

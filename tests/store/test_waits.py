@@ -192,11 +192,12 @@ def test_a_wait_ends_once(store: Store) -> None:
     assert {row.event.id: row.run_id for row in store.attention.events()} == {one.id: run_id, two.id: None}
 
 
-def test_a_closed_wait_gets_nothing_and_is_not_woken(store: Store) -> None:
+def test_a_closed_wait_gets_nothing_and_its_wake_is_looked_at_once(store: Store) -> None:
     run_id = waiting_run(store)
     receive(store, event())
     put(store, run_id, CloseWait(FIRST, "CLOSED"))
-    assert (due(store, repair=MINUTE), arrived(store, run_id)) == ([], [])
+    assert (due(store, repair=MINUTE), arrived(store, run_id)) == ([run_id], [])
+    assert due(store, repair=MINUTE) == []
 
 
 def test_a_record_that_is_asked_once_more_waits_anew(store: Store) -> None:

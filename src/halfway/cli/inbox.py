@@ -82,6 +82,7 @@ def _head(group: Group) -> None:
     first = group[0]
     asked = _("approval") if first.asked == "APPROVAL" else _("decision")
     step = first.step if first.kind != "COMPENSATION" else _("the compensation of {step}").format(step=first.step)
+    step = step or _("as a whole")
     runs = f"  × {len(group)}" if len(group) > 1 else ""
     code = f"  {first.code}" if first.code else ""
     click.echo(f"{coloured(asked, 'UNKNOWN')}  {click.style(f'{first.type} {step}', bold=True)}{code}{runs}  {first.severity}")
@@ -119,7 +120,7 @@ def _answers(one: Asking) -> Iterator[str]:
 def _bulk(group: Group) -> Iterator[str]:
     """How all of them are decided at once; an approval never is."""
     first = group[0]
-    if len(group) == 1 or first.asked == "APPROVAL" or first.kind == "CHECK":
+    if len(group) == 1 or first.asked == "APPROVAL" or first.kind in ("CHECK", "RUN") or first.code == "NO_UNDO":
         return
     code = f" --code {first.code}" if first.code else ""
     what = f"--type {first.type} --step {first.step} --role {first.role}{code}"

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from halfway.authoring.redaction import redact
 from halfway.authoring.steps import Handler
-from halfway.authoring.values import decode
+from halfway.authoring.values import decode, encode
 from halfway.authoring.workflow import Workflow
 from halfway.control.access import Can, Demand, Members, by_roles, checked, everyone
 from halfway.control.shown import json_text, what_is_shown
@@ -180,7 +181,8 @@ class Actions:
         """Carries out an order, or refuses it; both are audited, and a refusal changes nothing else (R-D8)."""
         _need("reason", request.reason, "Say why; it is kept in the audit log.")
         run_id = self._reading.find(run)
-        audit = Audit(request.action_id or uuid4().hex, request.actor, request.action, request.reason, request.step, request.evidence)
+        evidence = None if request.evidence is None else redact(request.evidence)
+        audit = Audit(request.action_id or uuid4().hex, request.actor, request.action, redact(request.reason), request.step, evidence)
         try:
             with self._runs.change(name="order") as tx:
                 if run_id not in tx.lock([run_id], wait=True):
@@ -266,8 +268,7 @@ class Actions:
         step = spec.by_name.get(name)
         handler = None if step is None else self._handlers.get(step.code)
         if handler is not None:
-            decode(handler.output_adapter, output, what=f"output of {name}")
-            return output
+            return encode(handler.output_adapter, decode(handler.output_adapter, output, what=f"output of {name}"))
         return json_text(output, f"output of {name}")
 
     def _new_input(self, draft: Draft, text: str) -> str:
@@ -281,6 +282,10 @@ class Actions:
         former = workflow.key_of(workflow.parse(draft.input))
         if workflow.key_of(input) != former:
             problem = f"its key is {workflow.key_of(input)}, and this run stands under {former}."
+            remedy = "Cancel this run and start another."
+            raise Conflict("ACTION_REFUSED", action="retry --input", run=run.id, problem=problem, remedy=remedy)
+        if workflow.resource_of(input) != run.resource:
+            problem = f"its resource is {workflow.resource_of(input)}, and this run holds {run.resource}."
             remedy = "Cancel this run and start another."
             raise Conflict("ACTION_REFUSED", action="retry --input", run=run.id, problem=problem, remedy=remedy)
         return workflow.encode(input)

@@ -6,6 +6,7 @@ Each order has an action id made of the batch and its number, so whoever goes on
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ from halfway.control.shown import json_text
 from halfway.domain.lifecycle import RunStatus
 from halfway.errors import Conflict, DatabaseError, HalfwayError, InvalidInput, NotAllowed, NotFound
 from halfway.ports import Batches, BatchItem, BatchRow, NewBatch, Reading, RunStore
+
+log = logging.getLogger("halfway.control")
 
 LOOK_AGAIN = 0.5  # seconds
 SHORTEST_SUFFIX = 6
@@ -145,6 +148,9 @@ class Bulk:
         except HalfwayError as error:
             known = "DONE" if error.code == "ACTION_REPEATED" else "REFUSED"  # DONE: before whoever carried it out was stopped
             state, detail = known, {"code": error.code, "message": str(error)}
+        except Exception as error:  # one order that goes wrong must not stop the others
+            log.exception("item %d of batch %s has failed", item.n, batch.id)
+            state, detail = "FAILED", {"code": "ENGINE_ERROR", "message": f"{type(error).__name__}: {error}"}
         self._rows.finish(batch.id, item.n, state, json.dumps(detail))
         return self._shown(item._replace(state=state, detail=json.dumps(detail)))
 
@@ -180,7 +186,7 @@ class Bulk:
 
     def _allow_one(self, actor: str, row: BatchRow) -> None:
         if actor != row.batch.actor:
-            runs = {item.run_id for item in self._rows.items(row.batch.id, limit=1000)}
+            runs = {item.run_id for item in self._items(row.batch.id)}
             self._allow(actor, {self._reading.detail(run_id).run.hash for run_id in runs})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,12 +13,12 @@ from halfway.control.access import hearers
 from halfway.control.actions import Actions
 from halfway.control.shown import audit_shown, instant, plan_json, rfc3339, what_is_shown
 from halfway.domain.check import contract_of
-from halfway.domain.explain import explain
+from halfway.domain.explain import Explanation, explain
 from halfway.domain.facts import Order
 from halfway.domain.plan import Plan, plan
-from halfway.domain.run import Kind, Snapshot
+from halfway.domain.run import Snapshot
 from halfway.domain.sentences import Sentence
-from halfway.domain.spec import Sort, StepSpec, WorkflowSpec
+from halfway.domain.spec import Sort, WorkflowSpec
 from halfway.domain.suggestions import Suggestion
 from halfway.domain.waits import is_gate
 from halfway.ports import AskRow, EventRow, FailedTask, IncidentRow, Message, Notice
@@ -36,8 +36,8 @@ class Asking:
     key: str | None
     status: str
     severity: str
-    step: str
-    kind: str  # STEP, COMPENSATION, CHECK
+    step: str  # empty, if it is about the run as a whole
+    kind: str  # STEP, COMPENSATION, CHECK, RUN
     asked: str  # APPROVAL: may it be done? DECISION: what became of it, or how does it go on?
     role: str
     members: tuple[str, ...]
@@ -55,8 +55,8 @@ class Asking:
     def to_json(self) -> Json:
         return {
             "workflowRunId": self.run, "type": self.type, "version": self.version, "idempotencyKey": self.key, "status": self.status,
-            "severity": self.severity, "step": self.step, "kind": self.kind, "asked": self.asked, "role": self.role,
-            "members": list(self.members), "since": rfc3339(self.since), "errorCode": self.code or None, "effect": self.effect,
+            "severity": self.severity, "step": self.step or None, "kind": self.kind, "asked": self.asked, "role": self.role,
+            "members": list(self.members), "since": rfc3339(self.since), "errorCode": self.code or None, "effect": self.effect or None,
             "evidence": self.evidence, "shown": self.shown, "shownHash": self.shown_hash, "runbook": self.runbook or None,
             "revision": self.revision, "reasons": [str(reason) for reason in self.reasons],
             "actions": [{"text": str(one.sentence), "command": one.command or None} for one in self.next],
@@ -93,7 +93,13 @@ class Desk(Actions):
 
     def inbox(self, *, role: str | None = None, limit: int = 200) -> tuple[Asking, ...]:
         """What waits for a person, the oldest first; what goes on by itself is not in it."""
-        return tuple(self._asking(row) for row in self._attention.asking(role=role, limit=limit))
+        rows = [*self._attention.asking(role=role, limit=limit), *self._stopped(role, limit)]
+        return tuple(self._asking(row) for row in sorted(rows, key=lambda row: row.since)[:limit])
+
+    def _stopped(self, role: str | None, limit: int) -> Iterator[AskRow]:
+        for row in self._attention.stopped(limit=limit):
+            if role in (None, self._runs.spec(row.run.hash).owner):
+                yield row
 
     def counts(self) -> Mapping[str, int]:
         """How many runs there are in each state that is not final, and in FAILED."""
@@ -150,6 +156,8 @@ class Desk(Actions):
         detail = self._reading.detail(row.run.id)
         snapshot = Snapshot(detail.run, {one.record.key: one.record for one in detail.records})
         told = explain(spec, snapshot, detail.now)
+        if row.record is None:
+            return self._whole(row, spec, told)
         record, step = row.record, spec.unit(row.record.key)
         approval = is_gate(record) or (step.sort is Sort.APPROVAL and record.status == "WAITING")
         shown, shown_hash = what_is_shown(spec, detail, record) if is_gate(record) else (row.shown, row.shown_hash)
@@ -157,21 +165,26 @@ class Desk(Actions):
             run=row.run.id, type=row.run.type, version=row.run.version, key=row.run_key, status=detail.run.status.value,
             severity=spec.severity, step=record.key.step, kind=record.key.kind.value, asked="APPROVAL" if approval else "DECISION",
             role=record.asks, members=hearers(self._members, record.asks), since=instant(row.since), code=record.code,
-            effect=record.effect.value, evidence=evidence_of(spec, step, record.key.kind),
+            effect=record.effect.value, evidence=contract_of(step, spec).evidence,
             shown=None if shown is None else json.loads(shown), shown_hash=shown_hash,
             reasons=tuple(told.reasons), next=tuple(one for one in told.next if concerns(one, record.key.step)),
             runbook=runbook_of(spec, record.code), revision=detail.run.revision,
+        )  # fmt: skip
+
+    def _whole(self, row: AskRow, spec: WorkflowSpec, told: Explanation) -> Asking:
+        """A run that has stopped as a whole: its deadline, its timeout, or an error of ours."""
+        code = "" if row.run.intent is None else row.run.intent.value
+        return Asking(
+            run=row.run.id, type=row.run.type, version=row.run.version, key=row.run_key, status=row.run.status.value,
+            severity=spec.severity, step="", kind="RUN", asked="DECISION", role=spec.owner, members=hearers(self._members, spec.owner),
+            since=instant(row.since), code=code, effect="", evidence="", shown=None, shown_hash=None, reasons=tuple(told.reasons),
+            next=tuple(told.next), runbook=runbook_of(spec, code), revision=row.run.revision,
         )  # fmt: skip
 
 
 def concerns(suggestion: Suggestion, step: str) -> bool:
     """Whether a suggestion is about this step, or about the whole run."""
     return getattr(suggestion.order, "step", step) in (step, None)
-
-
-def evidence_of(spec: WorkflowSpec, step: StepSpec, kind: Kind) -> str:
-    """Where a person can look."""
-    return contract_of(step, spec).evidence
 
 
 def runbook_of(spec: WorkflowSpec, code: str) -> str:

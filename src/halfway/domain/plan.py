@@ -51,6 +51,7 @@ class Plan:
 
 def plan(spec: WorkflowSpec, snapshot: Snapshot, order: Order, now: int) -> Plan:
     """What would follow from this order now. Raises what the order itself would raise."""
+    snapshot = _in_order(spec, snapshot)
     commands = decide(spec, snapshot, order, now)
     after = evolve(snapshot, commands)
     moved = {command.record.key for command in commands if isinstance(command, Move)}
@@ -74,6 +75,13 @@ def plan(spec: WorkflowSpec, snapshot: Snapshot, order: Order, now: int) -> Plan
         approvals=tuple(dict.fromkeys(_approvals(turn, () if stops else _open(steps), undone))),
     )
     return replace(made, hash=_hash(snapshot, order, made))
+
+
+def _in_order(spec: WorkflowSpec, snapshot: Snapshot) -> Snapshot:
+    """The records as the workflow names its steps: two readings of one state must give one plan, and one hash."""
+    place = {step.name: n for n, step in enumerate(spec.steps)}
+    keys = sorted(snapshot.records, key=lambda key: (place.get(key.step, len(place)), key))
+    return Snapshot(snapshot.run, {key: snapshot.records[key] for key in keys})
 
 
 def _step(snapshot: Snapshot, name: str) -> Record | None:

@@ -16,7 +16,7 @@ from halfway.ports import Message, Outbox, Task, Triggers
 
 log = logging.getLogger("halfway.engine")
 
-AT_ONCE = 50
+AT_ONCE = 10  # a slow receiver must be through with all of them within the lease
 LEASE = 2 * MINUTE  # so long a message is in the hands of one courier
 PATIENCE = RetrySpec(attempts=12, wait=5 * SECOND, factor=2.0, max_wait=60 * MINUTE)
 
@@ -50,7 +50,7 @@ class Courier:
             self._hand_over(message)
         except Exception as error:
             tries = message.tries + 1
-            again = None if tries >= PATIENCE.attempts else self._now() + delay(PATIENCE, tries, message.id)
+            again = self._now() + delay(PATIENCE, min(tries, PATIENCE.attempts), message.id)  # for ever: whoever is meant may come back
             log.warning("message %s (%s of run %s) was not handed over: %s", message.id, message.what, message.run_id, error)
             self._outbox.failed(message.id, f"{type(error).__name__}: {error}"[:500], again)
         else:
@@ -62,5 +62,6 @@ class Courier:
         except DatabaseError:
             raise
         except Exception as error:
-            log.exception("what %s %s should start could not be started", task.kind.lower(), task.name)
-            self._triggers.failed(task.id, f"{type(error).__name__}: {error}"[:500], self._now() + PATIENCE.max_wait)
+            log.warning("what %s %s should start could not be started", task.kind.lower(), task.name, exc_info=True)
+            again = self._now() + delay(PATIENCE, min(task.tries + 1, PATIENCE.attempts), task.id)
+            self._triggers.failed(task.id, f"{type(error).__name__}: {error}"[:500], again)

@@ -118,7 +118,6 @@ class Cycle:
         self.tick = tick
         self.repair = repair  # microseconds: waits that were opened within this time are compared with what is here
         self.compare = compare
-        self.repair = repair
         self.claim = claim and not floor.stopping
         self.now = 0
         self.drafts: dict[str, Draft] = {}
@@ -145,7 +144,7 @@ class Cycle:
             self._take_back(*stranger)
         if due:
             self.waits = self.waits or len(due) >= DUE_AT_ONCE
-            for arrival in tx.inbox.arrived([run_id for run_id in due if self._waits_for_something(run_id)]):
+            for arrival in tx.inbox.arrived([run_id for run_id in due if run_id in self.drafts]):
                 self._arrive(arrival)
         for run_id in due:
             self._look_again(run_id)
@@ -313,10 +312,6 @@ class Cycle:
             self._take(run_id, LookAgain())
 
     # ── waits ──
-
-    def _waits_for_something(self, run_id: str) -> bool:
-        draft = self.drafts.get(run_id)
-        return draft is not None and any(record.status is RecordStatus.WAITING for record in draft.records.values())
 
     def _arrive(self, arrival: Arrival) -> None:
         draft = self.drafts.get(arrival.run_id)

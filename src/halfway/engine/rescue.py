@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from halfway.domain.draft import Draft
-from halfway.domain.facts import Claimed, Command, EndAttempt, Fact, Finished, Move, Note, SetRun
+from halfway.domain.facts import Claimed, Command, EndAttempt, Fact, Finished, Move, Note, SetRun, Tell, Told
 from halfway.domain.lifecycle import RecordStatus, RunStatus, Trigger
 from halfway.domain.run import Attempt, Ended, Happened, Record, Report, Snapshot
 
@@ -25,6 +25,7 @@ def rescue(draft: Draft, fact: Fact) -> None:
     commands.append(Note("workflow.engine_error"))
     stopped = run._replace(status=RunStatus.MANUAL_REQUIRED, revision=run.revision + 1, seq=run.seq + 1)
     commands.append(SetRun(stopped))
+    commands.append(Tell(Told.PERSON_NEEDED, None, draft.spec.owner, CODE))
     records = dict(snapshot.records)
     records.update({command.record.key: command.record for command in commands if isinstance(command, Move)})
     draft.replace(commands, Snapshot(stopped, records))

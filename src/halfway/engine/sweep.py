@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from halfway.domain.contract import cut_short
 from halfway.domain.draft import Draft, Payload
-from halfway.domain.facts import Finished, Gone, Unblocked
+from halfway.domain.facts import Fact, Finished, Gone, Unblocked
 from halfway.domain.run import ACTING, Ended, Report
 from halfway.engine.catalog import Catalog
 from halfway.engine.rescue import rescue
@@ -75,10 +75,10 @@ class Sweep:
         """Gives resources that are free to the runs that wait for them; not in the pump, which must never wait for a lock."""
         touched: list[str] = []
         with self._runs.change(name="unblock") as tx:
-            waiting = tx.due(WAITING_AT_ONCE)
+            waiting = tx.blocked(WAITING_AT_ONCE)
             for run_id, draft in self._drafts(tx, waiting).items() if waiting else ():
                 if draft.before.run.blocked and tx.take_resource(run_id):
-                    draft.take(Unblocked())
+                    self._take(draft, Unblocked())
                     change = draft.change()
                     if change is not None:
                         tx.write([change])
@@ -147,11 +147,14 @@ class Sweep:
             report = Report(Ended.NOTHING, code="WORKER_LOST", death=True)
         report = report._replace(gone_after=max((gone_at or 0) - draft.now, 0))
         draft.payloads[left.key] = Payload(error="WORKER_LOST: the worker died before the answer was stored")
-        fact = Finished(left.key, left.attempt.n, report)
+        return self._take(draft, Finished(left.key, left.attempt.n, report))
+
+    def _take(self, draft: Draft, fact: Fact) -> bool:
+        """A decision that fails stops its own run only."""
         try:
             return bool(draft.take(fact))
         except Exception:
-            log.exception("a decision about run %s has failed; a person is needed", left.run_id)
+            log.exception("a decision about run %s has failed; a person is needed", draft.before.run.id)
             rescue(draft, fact)
             return True
 

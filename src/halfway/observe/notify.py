@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from urllib.request import Request, urlopen
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from halfway.errors import InvalidInput
 from halfway.ports import Notice
 
 log = logging.getLogger("halfway.notices")
@@ -29,13 +32,27 @@ def to_log(notice: Notice) -> None:
     )  # fmt: skip
 
 
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """None: the redirect itself is the answer, and an error."""
+        return
+
+
 def web_hook(url: str, *, timeout: float = 10.0) -> Callable[[Notice], None]:
-    """Posts each notice as JSON; the header `Idempotency-Key` tells a repeat, and any answer but 2xx is tried again later."""
+    """Posts each notice as JSON; the header `Idempotency-Key` tells a repeat, and any answer but 2xx is tried again later.
+
+    A redirect is such an answer: what a notice tells goes to nobody but the address that was configured.
+    Raises InvalidInput for an address that is not one of http or https.
+    """
+    if urlsplit(url).scheme not in ("http", "https"):
+        problem = "its address is not one of http or https."
+        raise InvalidInput("CONFIG_INVALID", source="of the web hook", problem=problem, remedy="Give the whole address, as https://….")
+    opener = build_opener(_NoRedirect)
 
     def post(notice: Notice) -> None:
         body = json.dumps(notice.to_json(), ensure_ascii=False).encode()
         headers = {"Content-Type": "application/json", "Idempotency-Key": notice.id}
-        with urlopen(Request(url, data=body, headers=headers, method="POST"), timeout=timeout):
+        with opener.open(Request(url, data=body, headers=headers, method="POST"), timeout=timeout):
             pass
 
     return post

@@ -12,11 +12,11 @@ from halfway.ports.reading import AuditRow
 
 
 class AskRow(NamedTuple):
-    """A record that needs a person, or waits for one."""
+    """A record that needs a person, or waits for one; or a run that has stopped for a person, though no record asks."""
 
     run: RunRow
     run_key: str | None
-    record: Record
+    record: Record | None
     shown: str | None  # JSON text of what is to be approved
     shown_hash: str | None
     since: int
@@ -66,6 +66,10 @@ class Attention(Protocol):
 
     def asking(self, *, role: str | None = None, limit: int = 200) -> Sequence[AskRow]:
         """Records that need or wait for a person, the oldest first."""
+        ...
+
+    def stopped(self, *, limit: int = 200) -> Sequence[AskRow]:
+        """Runs that have stopped for their owner, though no record asks, the oldest first."""
         ...
 
     def counts(self) -> Mapping[str, int]:

@@ -148,12 +148,16 @@ class Turn(Protocol):
         ...
 
     def due(self, limit: int, *, repair: int = 0) -> Sequence[str]:
-        """Runs whose time has come (a doubt, a wait, a deadline, a timeout, a resource set free), what they wait for is here, or which
-        nothing would ever move.
+        """Runs whose time has come (a doubt, a wait, a deadline, a timeout), what they wait for is here, or which nothing would ever
+        move; at most `limit` of each kind.
 
         `repair`: microseconds. Waits that were opened within that time are compared with what has come, whether or not somebody was told:
         either side of a race may have missed the other. It costs a look for each such wait, so it is for the sweep.
         """
+        ...
+
+    def blocked(self, limit: int) -> Sequence[str]:
+        """Runs that wait for a resource which is free; the first in line for each."""
         ...
 
 

@@ -31,6 +31,10 @@ class StoreAttention:
             for key, shown, shown_hash, since in [row[40:]]
         ]
 
+    def stopped(self, *, limit: int = 200) -> Sequence[AskRow]:
+        with self._database.reading() as session:
+            return [AskRow(to_run(row[:21]), row[21], None, None, None, row[22]) for row in session.rows("stopped", limit=limit)]
+
     def counts(self) -> Mapping[str, int]:
         with self._database.reading() as session:
             return dict(session.rows("count_runs"))

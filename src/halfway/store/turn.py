@@ -64,7 +64,10 @@ class StoreTurn:
         found = [id for (id,) in self._session.rows("due", now=self.now, limit=limit)]
         if repair > 0:
             found += [id for (id,) in self._session.rows("overlooked", opened_since=self.now - repair, limit=limit)]
-        return list(dict.fromkeys(found))[:limit]
+        return list(dict.fromkeys(found))
+
+    def blocked(self, limit: int) -> Sequence[str]:
+        return [id for (id,) in self._session.rows("blocked", limit=limit)]
 
     def take_resource(self, run_id: str) -> bool:
         taken = self._session.run("take_resource", run_id=run_id)

@@ -15,6 +15,16 @@ where record.asks <> '' and (cast(:role as text) is null or record.asks = :role)
 order by since, run.id, record.step, record.round, record.item, record.kind
 limit :limit;
 
+-- name: stopped
+-- Runs that have stopped for a person, though no record asks, the oldest first.
+select id, type, version, hash, status, revision, seq, intent, priority, correlation_id, resource, blocked, created_at, started_at,
+    ended_at, deadline_at, timeout_at, timeout_left, undo, actor, restored_at, run_key, updated_at
+from halfway_run as run
+where status = 'MANUAL_REQUIRED' and ended_at is null
+    and not exists (select 1 from halfway_record where run_id = run.id and asks <> '')
+order by updated_at, id
+limit :limit;
+
 -- name: count_runs
 -- How many runs are open in each state, and how many have failed.
 select status, count(*) from halfway_run where ended_at is null group by status

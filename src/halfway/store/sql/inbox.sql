@@ -236,15 +236,17 @@ limit :limit;
 select distinct run_id from halfway_wake where at = :now order by run_id;
 
 -- name: outcomes
--- What has become of events: the run that has used one, or the last one that waited for such and does no longer.
+-- What has become of events: the run that has used one, or the one for which it comes too late: it was the last that waited for
+-- such, and has ended or gone on without.
 select event.id, event.run_id,
     case when event.processed_at is null and not exists (
         select 1 from halfway_wait as wait
         where wait.sort = 'EVENT' and wait.name = event.name and wait.wait_key = event.key and wait.closed_at is null
     ) then (
-        select wait.run_id from halfway_wait as wait
-        where wait.sort = 'EVENT' and wait.name = event.name and wait.wait_key = event.key and wait.closed_at is not null
-        order by wait.closed_at desc limit 1
+        select case when run.ended_at is not null or not (last.how = 'ARRIVED' or last.how = 'AGAIN') then last.run_id end
+        from halfway_wait as last join halfway_run as run on run.id = last.run_id
+        where last.sort = 'EVENT' and last.name = event.name and last.wait_key = event.key and last.closed_at is not null
+        order by last.closed_at desc limit 1
     ) end as resolved
 from halfway_event as event where event.id in :ids[];
 

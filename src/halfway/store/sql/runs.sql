@@ -64,9 +64,7 @@ select id from (
     ) as waited
     union
     select distinct run_id as id from (
-        select run_id from halfway_wake as wake
-        where 1 = (select 1 from halfway_wait where run_id = wake.run_id and how is null limit 1)
-        order by at limit :limit
+        select run_id from halfway_wake order by at limit :limit
     ) as woken
     union
     select id from (
@@ -80,20 +78,8 @@ select id from (
     ) as timeout
     union
     select id from (
-        select id from halfway_run as waiting
-        where blocked = 1 and ended_at is null
-            and not exists (select 1 from halfway_lease where key = 'resource:' || waiting.resource)
-            and not exists (
-                select 1 from halfway_run as earlier
-                where earlier.blocked = 1 and earlier.ended_at is null and earlier.resource = waiting.resource
-                    and earlier.id < waiting.id
-            )
-        order by resource, id limit :limit
-    ) as blocked
-    union
-    select id from (
         select id from halfway_run as stuck
-        where ended_at is null and status in ('RUNNING', 'CANCEL_REQUESTED', 'COMPENSATING')
+        where ended_at is null and blocked = 0 and status in ('RUNNING', 'CANCEL_REQUESTED', 'COMPENSATING')
             and not exists (
                 select 1 from halfway_record
                 where run_id = stuck.id
@@ -102,8 +88,18 @@ select id from (
         order by id limit :limit
     ) as stuck
 ) as found
-order by id
-limit :limit;
+order by id;
+
+-- name: blocked
+-- Runs that wait for a resource which is free, the first in line for each.
+select id from halfway_run as waiting
+where blocked = 1 and ended_at is null
+    and not exists (select 1 from halfway_lease where key = 'resource:' || waiting.resource)
+    and not exists (
+        select 1 from halfway_run as earlier
+        where earlier.blocked = 1 and earlier.ended_at is null and earlier.resource = waiting.resource and earlier.id < waiting.id
+    )
+order by resource, id limit :limit;
 
 -- name: take_resource
 -- A blocked run takes the resource it waits for, if nobody holds it and nobody is before it.
