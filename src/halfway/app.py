@@ -137,12 +137,12 @@ class Halfway:
             raise NotFound("WORKFLOW_UNKNOWN", workflow=workflow.name, known=known)
         from halfway.store.ids import new_id
 
-        _check_options(workflow.name, priority=priority, correlation_id=correlation_id, again=again)
+        _check_options(workflow.name, priority=priority, correlation_id=correlation_id, again=again, actor=actor)
         run_id = new_id()
         text = workflow.encode(input)
         return NewRun(
             run_id, workflow.spec, text, workflow.key_of(input), workflow.resource_of(input), correlation_id or run_id, priority,
-            None if deadline is None else _microseconds(deadline), actor=actor, again=again,
+            None if deadline is None else _microseconds(deadline), actor=actor.strip(), again=again,
         )  # fmt: skip
 
     def _started(self, workflow: Workflow[I], new: Sequence[NewRun], started: Sequence[Started], within: object) -> Sequence[Run[I]]:
@@ -350,13 +350,15 @@ def _outside_transactions(workflow: str) -> None:
         raise InvalidInput("CONFIG_INVALID", source=f"of the start of {workflow}", problem=problem, remedy=remedy)
 
 
-def _check_options(workflow: str, *, priority: object, correlation_id: object, again: object) -> None:
+def _check_options(workflow: str, *, priority: object, correlation_id: object, again: object, actor: object) -> None:
     """What a type checker would have refused is refused here too, before anything is written."""
     problem = ""
     if isinstance(priority, bool) or not isinstance(priority, int) or abs(priority) > HIGHEST:
         problem = f"priority is {priority!r}, not a whole number between -{HIGHEST:,} and {HIGHEST:,}."
     elif not isinstance(correlation_id, str) or len(correlation_id) > LONGEST_ID:
         problem = f"correlation_id is no text of at most {LONGEST_ID} characters."
+    elif not isinstance(actor, str):
+        problem = "actor is no text."
     elif again is not None and not (isinstance(again, str) and again.strip()):
         problem = "again is no reason."
     if problem:

@@ -258,7 +258,7 @@ def test_all_of_it_is_said_in_korean(shop: Shop) -> None:
         "한 일을 역순으로 되돌리고 있습니다.",
         "대응 방법\n  멈춘 단계와 오류",
         "CHARGE 단계가 한 일을 되돌려야 한다면 승인하십시오.",
-        "되돌림: CHARGE, RESERVE  그대로 둠: ARCHIVE  물어볼 역할: finance (CHARGE)",
+        "되돌림: CHARGE, RESERVE  그대로 둠: ARCHIVE\n",
     ):
         assert line in told
     refused = CliRunner().invoke(main, ["retry", run, "CHARGE", "--reason", "r", "--url", shop.url, "--lang", "ko"])

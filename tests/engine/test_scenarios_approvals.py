@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from halfway import Absent, Approval, Effect, Found, Mark, Retry, RetryLater, Risk, RunStatus, Step, StepFailed, Then, Workflow
+from halfway import Absent, Approval, Effect, Found, Halfway, Mark, Retry, RetryLater, Risk, RunStatus, Step, StepFailed, Then, Workflow
 from halfway.domain.lifecycle import RecordStatus
-from halfway.errors import Conflict
-from tests.engine.harness import Calls, Harness, Order, flow, until
+from halfway.errors import Conflict, InvalidInput
+from tests.engine.harness import FAST, Calls, Harness, Order, flow, until
 from tests.engine.recovery import DAY, UNDO, audits, execute, reach, told, waits, work
 
 SOON = Retry(3, wait=timedelta(milliseconds=10))
@@ -368,3 +368,26 @@ def test_two_drafts_of_two_undos_are_approved_one_after_the_other(harness: type[
     assert calls.made == [("UNDO", "undo TWO"), ("UNDO", "undo ONE")]
     assert waits(h, run) == []
     assert execute(url, "select count(*) from halfway_lease") == [(0,)]
+
+
+def test_a_person_is_one_person_however_the_name_is_spaced_and_no_name_is_nobody(harness: type[Harness]) -> None:
+    """A quorum counts persons, and four eyes are not the same two with a space behind them."""
+    wf = asking(Calls(), four_eyes=True, quorum=2)
+    h = harness(wf)
+    run = asked(h, wf, actor="kim ")
+    h.app.control.approve(run.id, "AGREE", actor="lee", reason="fine")
+    for actor, problem in ((" kim", "kim has asked for this run"), ("lee ", "lee"), ("  ", "actor")):
+        with pytest.raises((Conflict, InvalidInput), match=problem):
+            h.app.control.approve(run.id, "AGREE", actor=actor, reason="fine")
+    assert h.status(run) is RunStatus.WAITING
+
+
+def test_whoever_comes_too_late_hears_that_it_is_decided_and_not_that_he_may_not(harness: type[Harness]) -> None:
+    wf = asking(Calls())
+    h = harness(wf)
+    h.app = Halfway(h.url, workflows=[wf], settings=FAST, roles={"boss": ["lee", "mo"], "owner": ["kim"]})
+    run = asked(h, wf)
+    h.app.control.approve(run.id, "AGREE", actor="lee", reason="fine")
+    with pytest.raises(Conflict, match="AGREE is already decided"):
+        h.app.control.approve(run.id, "AGREE", actor="mo", reason="fine too")
+    h.close()

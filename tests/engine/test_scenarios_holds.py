@@ -201,3 +201,19 @@ def test_the_undo_of_a_change_takes_the_record_too(harness: type[Harness]) -> No
         reach(h, second, RunStatus.SUCCESS)
     assert h.record(first, "CHANGE", UNDO).status is RecordStatus.SUCCESS
     assert execute(h.url, "select count(*) from halfway_lease") == [(0,)]
+
+
+def test_a_record_without_a_usable_name_proves_that_nothing_was_done(harness: type[Harness]) -> None:
+    """What goes wrong before the body is called is no lost answer."""
+    calls, wf = Calls(), flow()
+
+    @wf.step(Effect.CHANGE, record=lambda step: "", evidence="the ledger", retry=Retry(1))
+    def change(step: Step[Order], mark: Mark) -> None:
+        calls.add("CHANGE")
+        with mark:
+            pass
+
+    h = harness(wf)
+    run = h.run(wf, Order())
+    record = h.record(run, "CHANGE")
+    assert (run.status, record.code, record.effect, calls.made) == (RunStatus.FAILED, "KEY_INVALID", "none", [])

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from halfway import Effect, Failure, Mark, Risk, RunStatus, Step, StepFailed, Then, Workflow
+from halfway import Effect, Failure, Mark, RetryLater, Risk, RunStatus, Step, StepFailed, Then, Workflow
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.run import Happened
 from halfway.errors import Conflict
@@ -321,3 +321,55 @@ def test_the_run_timeout_does_not_count_the_time_that_the_run_waits(harness: typ
         go_on.set()
         reach(h, run, RunStatus.FAILED)
     assert calls.count("TELL") == 0
+
+
+def test_a_corrected_input_is_never_taken_and_then_ignored(harness: type[Harness]) -> None:
+    """An undo, and what a person has settled, go on from the input as it was: saying otherwise is refused."""
+    calls = Calls()
+    wf = journey(calls)
+    wf.bad.add("HOTEL")  # type: ignore[attr-defined]
+    h = harness(wf)
+    run = h.start(wf, Order())
+    work(h, run, RunStatus.MANUAL_REQUIRED)
+    with pytest.raises(Conflict, match="the compensation of HOTEL is FAILED, and goes on from the present input"):
+        h.app.control.retry(run.id, "HOTEL", actor="kim", reason="another input", input=Order().model_dump_json())
+    doubtful = flow("DOUBTFUL")
+
+    @doubtful.step(Effect.CHANGE, evidence="the ledger")
+    def pay(step: Step[Order], mark: Mark) -> None:
+        with mark:
+            raise TimeoutError("no answer")
+
+    h = harness(doubtful)
+    run = h.start(doubtful, Order())
+    work(h, run, RunStatus.MANUAL_REQUIRED)
+    with pytest.raises(Conflict, match="step PAY is UNKNOWN, and goes on from the present input"):
+        h.app.control.retry(
+            run.id,
+            "PAY",
+            actor="kim",
+            reason="another input",
+            input=Order().model_dump_json(),
+            not_happened=True,
+            gone=True,
+            evidence="seen",
+        )
+
+
+def test_a_run_that_has_stopped_as_a_whole_is_in_the_inbox_of_its_owner(harness: type[Harness]) -> None:
+    wf = flow(past_deadline=Then.MANUAL)
+
+    @wf.step(Effect.READ)
+    def look(step: Step[Order]) -> None:
+        raise RetryLater("nothing yet", after=timedelta(hours=2))
+
+    h = harness(wf)
+    run = h.start(wf, Order(), deadline=datetime.now(UTC) + timedelta(hours=1))
+    with h.worker():
+        until(lambda: h.record(run, "LOOK") is not None and h.record(run, "LOOK").failures)
+        h.advance(3601)
+        until(lambda: h.status(run) is RunStatus.MANUAL_REQUIRED)
+    [entry] = h.app.control.inbox(role="owner")
+    assert (entry.run, entry.step, entry.kind, entry.asked, entry.role) == (run.id, "", "RUN", "DECISION", "owner")
+    assert [one.command for one in entry.next if one.command]
+    assert h.app.control.inbox(role="somebody") == ()

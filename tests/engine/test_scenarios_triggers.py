@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from halfway import Effect, Mark, Retry, RetryLater, Run, RunStatus, Step, StepFailed, Then, Workflow
+from halfway import Effect, Event, Mark, Retry, RetryLater, Run, RunStatus, Step, StepFailed, Then, Workflow
 from tests.engine.harness import Calls, Harness, Order, flow, until
 from tests.engine.recovery import DAY, PAID, Payment, pay, reach, work
 
@@ -228,3 +228,26 @@ def test_the_end_of_a_run_starts_another_if_it_ended_as_was_asked(harness: type[
         until(lambda: not h.app.store.triggers.due(["AFTER", "SORRY"], 10))
     assert sorted(calls.made) == [("NOTE", "GOOD-good"), ("WRITE", "CANCELLED-late-"), ("WRITE", "FAILED-bad-NO")]
     assert (len(runs_of(h, "AFTER")), len(runs_of(h, "SORRY"))) == (1, 2)
+
+
+def test_what_a_worker_has_no_code_for_is_left_to_one_that_has(harness: type[Harness]) -> None:
+    """C5: in the middle of a release, a worker without the trigger must not drop what the other release has asked for."""
+    calls = Calls()
+    wf = triggered(calls)
+    h = harness(wf)
+    pay(h, "x", 5)
+    other = flow("ON_PAID", version=2)
+
+    @other.starts_on(Event("REFUNDED", Payment))
+    def begin(payment: Payment) -> Order:
+        return Order()
+
+    @other.step(Effect.READ)
+    def book(step: Step[Order]) -> None:
+        pass
+
+    with harness(other).worker():
+        until(lambda: [task for task in h.app.control.failed_tasks() if "is not started by it" in task.error])
+    h.advance(3600)
+    with h.worker():
+        until(lambda: calls.count("BOOK") == 1)

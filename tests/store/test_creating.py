@@ -9,13 +9,13 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from halfway.domain.facts import Unblocked
+from halfway.domain.facts import SetRun, Unblocked
 from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.run import Key, Kind
 from halfway.errors import Conflict, InvalidInput, KeyConflict
 from halfway.ports import Started
 from halfway.store import Store, open_store
-from tests.store.world import LOCKED, MARKED, ROUTE, TWO, apply, begin, claim, new_run, read, start, succeed
+from tests.store.world import LOCKED, MARKED, ROUTE, TWO, apply, begin, claim, new_run, put, read, start, succeed
 
 
 def end(store: Store, run_id: str) -> None:
@@ -112,6 +112,17 @@ def test_only_one_run_holds_a_resource_and_the_others_follow_in_order(store: Sto
     assert (snapshot.run.blocked, snapshot.records[Key("first")].status) == (False, RecordStatus.PENDING)
     with store.runs.change() as turn:
         assert turn.blocked(10) == []
+
+
+def test_a_run_that_was_cancelled_while_it_waited_takes_no_resource(store: Store) -> None:
+    """B39: between being found and being locked it may have ended; a resource given to it would never come back."""
+    one, two = start(store, key="one", resource="r"), start(store, key="two", resource="r")
+    for run_id in (two.run_id, one.run_id):
+        run = read(store, run_id).run
+        ended = run._replace(status=RunStatus.CANCELLED, revision=run.revision + 1, ended_at=1)
+        put(store, run_id, SetRun(ended, ended=True))
+    with store.runs.change() as turn:
+        assert not turn.take_resource(two.run_id)
 
 
 def test_a_new_run_does_not_overtake_those_that_wait(store: Store) -> None:

@@ -15,6 +15,7 @@ from halfway.cli.output import chat, coloured, print_json, short_time
 from halfway.cli.place import control, find_place, load_app
 from halfway.control.reading import Control
 from halfway.control.shown import rfc3339
+from halfway.domain.check import roles_of
 from halfway.domain.spec import WorkflowSpec
 from halfway.errors import Exit
 
@@ -185,7 +186,7 @@ def _mail(runs: Control) -> Iterator[Note]:
 def _roles(specs: tuple[WorkflowSpec, ...]) -> Iterator[Note]:
     roles: defaultdict[str, set[str]] = defaultdict(set)
     for spec in specs:
-        for role in {spec.owner, *(step.approver for step in spec.steps if step.approver)}:
+        for role in roles_of(spec):
             roles[role].add(spec.type)
     for role, workflows in sorted(roles.items()):
         yield Note("note", "ROLE", {"role": role, "workflows": ", ".join(sorted(workflows))})

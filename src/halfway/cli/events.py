@@ -43,12 +43,15 @@ def send(*, name: str, key: str, provider_id: str, source: str, payload: str, ac
     the run that waited for it waits no longer: it is stored, but nobody gets it.
     """
     place = find_place(app, url)
-    adapter = None if place.app is None else _adapter(load_app(place), name)
+    known = None if place.app is None else load_app(place)
+    adapter = None if known is None else _adapter(known, name)
     if adapter is not None:
         payload = encode(adapter, decode(adapter, payload, what=f"payload of {name}"), what=f"payload of {name}")
     with control(app, url, code=True) as runs:
         sent = runs.send(name, payload, key=key, id=provider_id, source=source, actor=person(actor))
     _tell(sent, as_json)
+    if known is not None and adapter is None:
+        chat(_("No workflow of the app takes an event of this name: {name}").format(name=name))
     if sent.state == "NOT_DELIVERABLE":
         click.get_current_context().exit(Exit.CONFLICT)
 

@@ -148,7 +148,7 @@ FATES = {
     "UNDONE": "its compensation undoes it (risk {risk})",
     "APPROVAL": "its compensation undoes it (risk {risk}), once {approver} has approved that",
     "OUTPUT_UNKNOWN": "it happened and then failed: its probe is asked what it gave, else {approver} puts it right by hand",
-    "NO_UNDO": "it cannot be undone by machine: {approver} puts it right by hand, or accepts it as it is",
+    "NO_UNDO": "no machine undoes it: {approver} puts it right by hand, or accepts it as it is",
     "STAYS": "it stays, as the definition says",
     "KEPT": "it stays: it was done after the step from which the run is undone",
     "DONE": "it is undone already",

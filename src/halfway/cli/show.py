@@ -193,10 +193,11 @@ def _timeline(shown: Shown) -> None:
                 f"{line.before} → {line.after}",
                 bounded(line.reason),
                 bounded(line.evidence),
+                bounded(line.refused or ""),
             )
             for line in shown.audit
         ]
-        titles = (_("time"), _("who"), _("what"), _("step"), _("state"), _("reason"), _("evidence"))
+        titles = (_("time"), _("who"), _("what"), _("step"), _("state"), _("reason"), _("evidence"), _("refused"))
         table(titles, orders, indent="  ")
 
 

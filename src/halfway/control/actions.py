@@ -180,6 +180,11 @@ class Actions:
     def order(self, run: str, request: Request) -> Carried:
         """Carries out an order, or refuses it; both are audited, and a refusal changes nothing else (R-D8)."""
         _need("reason", request.reason, "Say why; it is kept in the audit log.")
+        _need("actor", request.actor, "Say who orders it.")
+        actor, order = request.actor.strip(), request.order
+        if isinstance(order, (Approved, Rejected)):
+            order = order._replace(by=actor)
+        request = request._replace(actor=actor, order=order)
         run_id = self._reading.find(run)
         evidence = None if request.evidence is None else redact(request.evidence)
         audit = Audit(request.action_id or uuid4().hex, request.actor, request.action, redact(request.reason), request.step, evidence)
@@ -296,9 +301,9 @@ def demand_of(spec: WorkflowSpec, snapshot: Snapshot, step: str | None) -> Deman
     record = None if step is None else open_record(snapshot, step)
     role = spec.owner
     if record is not None:
-        role = record.asks or spec.unit(record.key).approver or spec.owner
+        role = record.asks or spec.decides(spec.unit(record.key))
     elif step is not None and step in spec.by_name:
-        role = spec.by_name[step].approver or spec.owner
+        role = spec.decides(spec.by_name[step])
     return Demand(snapshot.run.id, spec.type, spec.owner, step, role)
 
 

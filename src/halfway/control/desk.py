@@ -145,7 +145,7 @@ class Desk(Actions):
             id=message.id, at=rfc3339(instant(message.at)) or "", what=message.what, run_id=message.run_id, type=spec.type,
             severity=spec.severity, step=message.step, role=message.role, members=hearers(self._members, message.role),
             code=message.code, evidence="" if step is None else contract_of(step, spec).evidence,
-            reasons=tuple(map(str, told.reasons)),
+            reasons=tuple(map(str, sorted(told.reasons, key=lambda one: one.params.get("step") != message.step))),
             actions=tuple(one.command for one in told.next if one.command and concerns(one, message.step or "")),
             runbook=runbook_of(spec, message.code), event=None if event is None else event.name,
             key=None if event is None else event.key, payload=None if event is None else event.payload,

@@ -209,6 +209,6 @@ def _gate(spec: WorkflowSpec, detail: Detail, one: RecordDetail) -> WaitShown:
 def _undo(spec: WorkflowSpec, detail: Detail, undo: RecordDetail) -> UndoShown:
     record = undo.record
     return UndoShown(
-        status=state_of(record).value, attempts=record.attempts, approver=record.asks or spec.unit(record.key).approver or spec.owner,
+        status=state_of(record).value, attempts=record.attempts, approver=record.asks or spec.decides(spec.unit(record.key)),
         code=record.code, message=undo.error or "", waits=_gate(spec, detail, undo) if is_gate(record) else None,
     )  # fmt: skip

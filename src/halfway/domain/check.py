@@ -53,7 +53,7 @@ def contract_of(step: StepSpec, workflow: WorkflowSpec) -> Contract:
         evidence=_evidence(step),
         rule=_rule(step),
         stop_condition=_stop_condition(step),
-        approver=_approver(step, workflow),
+        approver=workflow.decides(step),
         strategy=", then ".join(strategies(step, workflow)),
         undo=_undo(step, workflow),
     )
@@ -294,15 +294,11 @@ def _what_follows(then: Then, step: StepSpec) -> str:
             return "the run goes on with a given value"
 
 
-def _approver(step: StepSpec, workflow: WorkflowSpec) -> str:
-    return (step.wait.role if step.wait is not None else step.approver) or workflow.owner
-
-
 def _undo(step: StepSpec, workflow: WorkflowSpec) -> str:
     undo = step.undo
     if undo is not None:
         told = f"a compensation of risk {undo.risk}"
-        return f"{told}, approved by {undo.approver or _approver(step, workflow)}" if undo.needs_approval else f"{told}, by itself"
+        return f"{told}, approved by {undo.approver or workflow.decides(step)}" if undo.needs_approval else f"{told}, by itself"
     if not acts(step):
         return "there is nothing to undo"
     return f"it stays: {step.stays}" if step.stays else "cannot be undone"

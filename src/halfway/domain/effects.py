@@ -12,11 +12,9 @@ from halfway.domain.orders import WAIVED
 from halfway.domain.run import Happened, Key, Kind, Record
 from halfway.domain.sentences import Sentence, moment
 from halfway.domain.spec import Sort, StepSpec
-from halfway.domain.undo import Fate, fate, undo_key
+from halfway.domain.undo import HANDED_OVER, Fate, fate, undo_key
 from halfway.domain.view import View
 from halfway.domain.waits import is_gate
-
-HANDED_OVER = ("REJECTED", "DRAFT_FAILED", Fate.NO_UNDO, Fate.OUTPUT_UNKNOWN)  # codes of an undo that no machine has tried
 
 
 class Undone(StrEnum):

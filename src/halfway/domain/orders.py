@@ -247,6 +247,7 @@ def _check_what_it_builds_on(turn: Turn) -> None:
 
 def _retry(turn: Turn, order: RetryAsked) -> None:
     step, record = _target(turn, order.step, "retry")
+    _may_take_new_input(turn, order, record)
     if record.status is RecordStatus.UNKNOWN:
         _retry_unknown(turn, order, step, record)
         return
@@ -277,6 +278,12 @@ def _retry(turn: Turn, order: RetryAsked) -> None:
     else:
         turn.move(_fresh(record), Trigger.REOPENED)
     turn.note("step.retry_ordered", record.key, record.attempts)
+
+
+def _may_take_new_input(turn: Turn, order: RetryAsked, record: Record) -> None:
+    if order.new_input and (_is_undo(record) or record.status not in (RecordStatus.FAILED, RecordStatus.WAITING)):
+        problem = f"{told(record)} is {record.status}, and goes on from the present input."
+        raise refuse(turn, "retry --input", problem, "A corrected input is for a step that has failed.")
 
 
 def _awaits_approval(turn: Turn, record: Record) -> bool:

@@ -110,13 +110,25 @@ def _undoings(turn: Turn) -> Iterator[Undoing]:
     for record in undo.in_reverse(turn):
         through = turn.records.get(undo.undo_key(record.key))
         spec = turn.spec.by_name[record.key.step]
-        done = through is not None and through.status in (RecordStatus.SUCCESS, RecordStatus.SKIPPED)
         yield Undoing(
             step=record.key.step,
-            fate=through.code or "DONE" if through is not None and done else undo.fate(turn, record).value,
+            fate=_fate(turn, record, through),
             risk="" if spec.undo is None else spec.undo.risk.value,
             approver=turn.approver(undo.undo_key(record.key)),
         )
+
+
+def _fate(turn: Turn, record: Record, through: Record | None) -> str:
+    fate = undo.fate(turn, record)
+    if through is None:
+        return fate.value
+    if through.status in (RecordStatus.SUCCESS, RecordStatus.SKIPPED):
+        return through.code or "DONE"
+    if through.status is RecordStatus.FAILED and through.code in undo.HANDED_OVER:
+        return undo.Fate.NO_UNDO.value  # a person has said no, or no machine can
+    if fate is undo.Fate.APPROVAL and through.approved_until is not None:
+        return undo.Fate.UNDONE.value
+    return fate.value
 
 
 def _approvals(turn: Turn, begin: tuple[str, ...], undone: tuple[Undoing, ...]) -> Iterator[tuple[str, str]]:
@@ -128,7 +140,7 @@ def _approvals(turn: Turn, begin: tuple[str, ...], undone: tuple[Undoing, ...]) 
         if step.sort is Sort.APPROVAL and step.wait is not None:
             yield name, step.wait.role
         elif step.requires_approval if known is None else needs_gate(turn, known):
-            yield name, step.approver or turn.spec.owner
+            yield name, turn.spec.decides(step)
     for one in undone:
         if one.fate in (undo.Fate.APPROVAL, undo.Fate.NO_UNDO, undo.Fate.OUTPUT_UNKNOWN):
             yield one.step, one.approver

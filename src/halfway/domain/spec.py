@@ -239,6 +239,10 @@ class WorkflowSpec:
         """Whether any of its steps waits for something."""
         return any(step.waits for step in self.steps)
 
+    def decides(self, step: StepSpec) -> str:
+        """The role that decides about a step: of an approval the one that is asked, else its approver, else the owner."""
+        return (step.wait.role if step.wait is not None else "") or step.approver or self.owner
+
     def unit(self, key: Key) -> StepSpec:
         """What a record stands for: the step, or its compensation, which is one of its own."""
         step = self.by_name[key.step]

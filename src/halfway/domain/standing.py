@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from halfway.domain.approvals import REJECTED
 from halfway.domain.doubt import RESTORED
-from halfway.domain.effects import HANDED_OVER, may_be_missing
+from halfway.domain.effects import may_be_missing
 from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.orders import WAIVED
 from halfway.domain.run import ALL_BACK, UNDOING, Intent, Kind, Record
 from halfway.domain.sentences import Sentence, moment
 from halfway.domain.spec import Sort
 from halfway.domain.turn import DEATHS
-from halfway.domain.undo import Fate, fate, in_reverse
+from halfway.domain.undo import HANDED_OVER, Fate, fate, in_reverse
 from halfway.domain.view import View
 from halfway.domain.waits import TIMED_OUT, is_gate
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from halfway.domain.decide import AT_REST
-from halfway.domain.effects import HANDED_OVER
 from halfway.domain.facts import (
     Approved,
     CancelAsked,
@@ -25,6 +24,7 @@ from halfway.domain.plan import Plan
 from halfway.domain.run import Attempt, Happened, Intent, Kind, Record
 from halfway.domain.sentences import Sentence, moment
 from halfway.domain.spec import Sort
+from halfway.domain.undo import HANDED_OVER
 from halfway.domain.view import View
 from halfway.domain.waits import is_gate
 

@@ -77,6 +77,9 @@ class Fate(StrEnum):
     KEPT = "KEPT"  # it was done after the step from which the run is undone
 
 
+HANDED_OVER = ("REJECTED", "DRAFT_FAILED", Fate.NO_UNDO, Fate.OUTPUT_UNKNOWN)  # codes of an undo that no machine has tried
+
+
 def fate(turn: Turn, record: Record) -> Fate:
     step = turn.spec.by_name[record.key.step]
     if _is_kept(turn, record):

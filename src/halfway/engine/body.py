@@ -40,14 +40,15 @@ def execute(running: Running) -> Ending_:
     if not running.begin():
         return HANDED_BACK
     token = where.set(running.where())
-    mark: Mark | AsyncMark | None = None
+    mark, called = None, False
     try:
         function, arguments, mark = call_of(running)
+        called = True
         if running.hold is not None and mark is None:
             running.take_mark()
         return returned(running, mark, function(*arguments))
     except BaseException as error:  # the author's code may raise anything; the worker survives (B29)
-        return raised(running, mark, error)
+        return raised(running, mark, error, called=called)
     finally:
         where.reset(token)
 
@@ -57,21 +58,22 @@ async def aexecute(running: Running) -> Ending_:
     if not running.begin():
         return HANDED_BACK
     where.set(running.where())
-    mark: Mark | AsyncMark | None = None
+    mark, called = None, False
     try:
         function, arguments, mark = call_of(running)
+        called = True
         if running.hold is not None and mark is None:
             await running.atake_mark()
         return returned(running, mark, await function(*arguments))
     except BaseException as error:
-        report, payload = raised(running, mark, error)
+        report, payload = raised(running, mark, error, called=called)
         if running.ended or isinstance(error, asyncio.CancelledError):  # what it started may still be on its way
             report = report._replace(gone_after=running.spec.timeout)
         return report, payload
 
 
-def raised(running: Running, mark: Mark | AsyncMark | None, error: BaseException) -> Ending_:
-    """What an exception that left the body has proven."""
+def raised(running: Running, mark: Mark | AsyncMark | None, error: BaseException, *, called: bool = True) -> Ending_:
+    """What an exception that left the body has proven; one that came while the call was made ready proves that nothing was done."""
     code, message = describe(error)
     payload = Payload(error=message)
     if running.record.kind not in ACTING:
@@ -85,7 +87,7 @@ def raised(running: Running, mark: Mark | AsyncMark | None, error: BaseException
             return Report(Ended.FAILED, code="MARK_TAKEN_TWICE", effect=done, final=True), payload
     if isinstance(error, (MarkRefused, AttemptEnded)) and _not_begun(running, mark):  # it was not the step that failed
         return Report(Ended.HANDED_BACK, code=code, retry_after=_patience(running, error)), payload
-    place, word = _place(mark, error), _word(running, error)
+    place, word = _place(mark, error) if called else Place.BEFORE, _word(running, error)
     proven = prove(mark.failed if mark is not None and mark.failed is not None and place is Place.INSIDE else error)
     if word is None and proven.code:
         code = proven.code

@@ -77,7 +77,8 @@ class Sweep:
         with self._runs.change(name="unblock") as tx:
             waiting = tx.blocked(WAITING_AT_ONCE)
             for run_id, draft in self._drafts(tx, waiting).items() if waiting else ():
-                if draft.before.run.blocked and tx.take_resource(run_id):
+                run = draft.before.run  # it may have been cancelled since it was found
+                if run.blocked and run.ended_at is None and tx.take_resource(run_id):
                     self._take(draft, Unblocked())
                     change = draft.change()
                     if change is not None:

@@ -105,7 +105,7 @@ order by resource, id limit :limit;
 -- A blocked run takes the resource it waits for, if nobody holds it and nobody is before it.
 insert into halfway_lease (key, slot, holder)
 select 'resource:' || resource, 0, id from halfway_run as waiting
-where id = :run_id and resource is not null
+where id = :run_id and resource is not null and ended_at is null
     and not exists (
         select 1 from halfway_run as earlier
         where earlier.blocked = 1 and earlier.ended_at is null and earlier.resource = waiting.resource and earlier.id < waiting.id
