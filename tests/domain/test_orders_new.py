@@ -9,6 +9,7 @@ from halfway.domain.facts import (
     CompensateAsked,
     EditInput,
     ProbeAsked,
+    Rejected,
     ResumeAsked,
     RetryAsked,
     SkipAsked,
@@ -67,6 +68,14 @@ def test_a_plan_names_the_approvals_of_what_waits_for_its_checks() -> None:
     assert (made.again, made.checked, made.approvals) == (("B",), ("A",), (("B", "owner"),))
 
 
+def test_a_plan_and_its_hash_do_not_hang_on_the_order_in_which_the_records_were_read() -> None:
+    run = UndoRun(workflow(step("ZEBRA", Effect.CREATE, evidence="log", undo=undo()), step("APE", verifies=True), step("B")))
+    for name in ("ZEBRA", "APE", "B"):
+        run.ok(name)
+    backwards = run.snapshot._replace(records=dict(reversed(run.snapshot.records.items())))
+    assert plan(run.spec, backwards, CompensateAsked(), run.now) == plan(run.spec, run.snapshot, CompensateAsked(), run.now)
+
+
 def test_a_plan_counts_a_skipped_step_among_nothing_that_runs() -> None:
     run = failed(step("C", after=("B",)))
     made = plan(run.spec, run.snapshot, SkipAsked("B"), run.now)
@@ -89,6 +98,11 @@ def test_a_plan_says_what_becomes_of_each_effect() -> None:
     assert {one.step: one.fate for one in made.undone} == {"LOW": "UNDONE", "HIGH": "APPROVAL", "NONE": "NO_UNDO", "STAYS": "STAYS"}
     assert set(made.approvals) == {("HIGH", "finance"), ("NONE", "owner")}
     run.take(CompensateAsked())
+    said = {order: plan(run.spec, run.snapshot, order("HIGH", "bob"), run.now) for order in (Approved, Rejected)}
+    assert {order: {one.step: one.fate for one in made.undone}["HIGH"] for order, made in said.items()} == {
+        Approved: "UNDONE", Rejected: "NO_UNDO",
+    }  # fmt: skip
+    assert [("HIGH", "finance") in made.approvals for made in said.values()] == [False, True]
     while run.record("NONE", UNDO).asks:
         run.take(SkipAsked("NONE"))
     run.take(Approved("HIGH", "bob"))

@@ -63,6 +63,8 @@ def test_an_approval_goes_on_with_who_said_yes_and_why(harness: type[Harness]) -
     with pytest.raises(Conflict, match="already decided"):
         h.app.control.reject(run.id, "AGREE", actor="lee", reason="no")
     assert audits(h, run) == [("kim", "approve")]
+    given = [one for one in h.app.control.audit_log(run=run.id) if not one["refused"]]
+    assert [one["evidence"] for one in given] == [f"shown {line.shown_hash}"]
     assert calls.count("GO") == 1
 
 

@@ -216,8 +216,8 @@ class Actions:
             raise Conflict("REVISION_STALE", run=run_id, expected=request.expected, actual=snapshot.run.revision)
         if request.plan is not None and plan(spec, snapshot, request.order, tx.now).hash != request.plan:
             raise Conflict("PLAN_OUTDATED", run=run_id, plan=request.plan)
-        if request.seen is not None:
-            self._refuse_unseen(run_id, spec, request)
+        if isinstance(request.order, (Approved, Rejected)):
+            audit = audit._replace(evidence=self._shown(run_id, spec, request))
         draft = Draft(spec, snapshot, tx.now, input=loaded.input, outputs=dict(loaded.outputs))
         draft.audit = audit
         self._bring(draft, request, tx.now)
@@ -238,11 +238,12 @@ class Actions:
             remedy = f"Ask somebody who holds the role {demand.role}."
             raise NotAllowed("NOT_ALLOWED", actor=request.actor, action=request.action, run=snapshot.run.id, remedy=remedy)
 
-    def _refuse_unseen(self, run_id: str, spec: WorkflowSpec, request: Request) -> None:
-        """What the person saw must be what stands there now."""
+    def _shown(self, run_id: str, spec: WorkflowSpec, request: Request) -> str | None:
+        """For the audit log, by its hash: what stood there when the person decided. It must be what the person saw, if that is said."""
         now = self.shown_hash(run_id, spec, request.step or "")
-        if now is not None and now != request.seen:
+        if request.seen is not None and now is not None and now != request.seen:
             raise Conflict("APPROVAL_OUTDATED", run=run_id, step=request.step, seen=request.seen)
+        return None if now is None else f"shown {now}"
 
     def shown_hash(self, run_id: str, spec: WorkflowSpec, step: str) -> str | None:
         """The hash of what a person is shown about this step; None if nobody is asked to approve it."""
