@@ -52,7 +52,7 @@ def _groups(asking: Sequence[Asking]) -> list[Group]:
 def _json(group: Group) -> dict[str, object]:
     first = group[0]
     return {
-        "type": first.type, "step": first.step, "kind": first.kind, "asked": first.asked, "role": first.role,
+        "type": first.type, "step": first.step or None, "kind": first.kind, "asked": first.asked, "role": first.role,
         "members": list(first.members), "errorCode": first.code or None, "runs": [one.to_json() for one in group],
         "bulk": list(_bulk(group)),
     }  # fmt: skip
