@@ -23,31 +23,11 @@ from halfway.testing import HoldAt, Ledger
 from tests.crash.processes import Worker
 from tests.engine.harness import Harness, Order, flow, until
 from tests.faults.checks import all_is_well
+from tests.faults.forks import in_child
 from tests.faults.outages import impatient
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python warns of forks beside threads; that is the point
 FORKS = 60
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """The exit code of a forked process; one that hangs is killed, and that is a failure."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    over = time.monotonic() + 30
-    while time.monotonic() < over:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.002)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return 99
 
 
 def steps(body: Callable[[Step[Order]], str]) -> Workflow[Order]:

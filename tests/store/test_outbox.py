@@ -11,6 +11,7 @@ import pytest
 from halfway.domain.facts import CancelAsked, Tell, Told
 from halfway.domain.run import Key
 from halfway.domain.spec import MINUTE, TriggerSpec
+from halfway.engine.courier import Courier
 from halfway.errors import KeyConflict, UnstorableValue
 from halfway.ports import Message, NewBatch, Started
 from halfway.store import Store, new_id, open_store
@@ -45,16 +46,14 @@ def test_a_message_is_handed_over_once_it_was_taken(store: Store) -> None:
     assert [(row.message.id, row.error) for row in store.attention.messages(undelivered=True)] == [(two.id, None)]
 
 
-def test_a_message_that_cannot_be_handed_over_is_tried_again_or_given_up(store: Store) -> None:
+def test_a_message_that_cannot_be_handed_over_is_tried_again(store: Store) -> None:
     told(store, NEEDED)
     (message,) = store.outbox.take(1, MINUTE)
     store.outbox.failed(message.id, "HTTP 503\0", message.at + 2 * MINUTE)
     assert store.outbox.take(1, MINUTE) == []
     store.advance_clock(2 * MINUTE)
     assert [one.id for one in store.outbox.take(1, MINUTE)] == [message.id]
-    store.outbox.failed(message.id, "gone", None)
-    store.advance_clock(10 * MINUTE)
-    assert store.outbox.take(1, MINUTE) == []
+    store.outbox.failed(message.id, "gone", message.at + 30 * MINUTE)
     (row,) = store.attention.messages(what="PERSON_NEEDED", undelivered=True)
     assert (row.message.tries, row.error, row.delivered_at) == (2, "gone", None)
     assert store.attention.messages(what="INCIDENT") == store.attention.messages(what="\0") == []
@@ -239,3 +238,24 @@ def test_an_order_that_cannot_be_stored_is_refused(store: Store) -> None:
     with pytest.raises(UnstorableValue):
         store.batches.create(batch(reason="\0"), [])
     assert store.batches.recent() == []
+
+
+def test_a_receiver_that_is_away_for_days_hears_of_it_when_it_is_back(store: Store) -> None:
+    """J4: a person who must decide is told, however long the way was blocked."""
+    told(store, NEEDED)
+    heard: list[str] = []
+    away = True
+
+    def hand_over(message: Message) -> None:
+        if away:
+            raise ConnectionError("nobody there")
+        heard.append(message.id)
+
+    courier = Courier(store.outbox, store.triggers, hand_over=hand_over, start=lambda task: None, types=(), now=store.now)
+    for _ in range(50):
+        assert courier.pass_once()
+        store.advance_clock(61 * MINUTE)
+    away = False
+    assert courier.pass_once()
+    assert len(heard) == 1
+    assert not courier.pass_once()

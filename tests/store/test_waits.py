@@ -192,6 +192,20 @@ def test_a_wait_ends_once(store: Store) -> None:
     assert {row.event.id: row.run_id for row in store.attention.events()} == {one.id: run_id, two.id: None}
 
 
+def test_an_event_after_the_one_that_was_used_is_kept_while_its_run_still_works(store: Store) -> None:
+    """It may wait for the next one: only the end of the run, or a wait that was given up, makes an event come too late."""
+    run_id = waiting_run(store)
+    one, two = event(), event()
+    receive(store, one)
+    put(store, run_id, CloseWait(FIRST, "ARRIVED", one.id))
+    [received] = receive(store, two)
+    assert (received.used_by, received.resolved) == (None, None)
+    run = read(store, run_id).run
+    put(store, run_id, SetRun(run._replace(status=RunStatus.FAILED, revision=run.revision + 1, ended_at=1), ended=True))
+    with store.runs.change() as turn:
+        assert [one.resolved for one in turn.inbox.outcomes([two.id])] == [run_id]
+
+
 def test_a_closed_wait_gets_nothing_and_its_wake_is_looked_at_once(store: Store) -> None:
     run_id = waiting_run(store)
     receive(store, event())

@@ -240,7 +240,10 @@ class WorkflowSpec:
         return any(step.waits for step in self.steps)
 
     def decides(self, step: StepSpec) -> str:
-        """The role that decides about a step: of an approval the one that is asked, else its approver, else the owner."""
+        """The role that a step asks: of an approval the one that it names, else its approver, else the owner.
+
+        How it goes on after a no, or after nobody has answered, is another question: that one is for the approver or the owner.
+        """
         return (step.wait.role if step.wait is not None else "") or step.approver or self.owner
 
     def unit(self, key: Key) -> StepSpec:

@@ -18,7 +18,7 @@ log = logging.getLogger("halfway.engine")
 
 AT_ONCE = 10  # a slow receiver must be through with all of them within the lease
 LEASE = 2 * MINUTE  # so long a message is in the hands of one courier
-PATIENCE = RetrySpec(attempts=12, wait=5 * SECOND, factor=2.0, max_wait=60 * MINUTE)
+PACE = RetrySpec(wait=5 * SECOND, factor=2.0, max_wait=60 * MINUTE)  # without an end: whoever is meant may come back
 
 
 class Courier:
@@ -49,8 +49,7 @@ class Courier:
         try:
             self._hand_over(message)
         except Exception as error:
-            tries = message.tries + 1
-            again = self._now() + delay(PATIENCE, min(tries, PATIENCE.attempts), message.id)  # for ever: whoever is meant may come back
+            again = self._now() + delay(PACE, message.tries, message.id)
             log.warning("message %s (%s of run %s) was not handed over: %s", message.id, message.what, message.run_id, error)
             self._outbox.failed(message.id, f"{type(error).__name__}: {error}"[:500], again)
         else:
@@ -63,5 +62,5 @@ class Courier:
             raise
         except Exception as error:
             log.warning("what %s %s should start could not be started", task.kind.lower(), task.name, exc_info=True)
-            again = self._now() + delay(PATIENCE, min(task.tries + 1, PATIENCE.attempts), task.id)
+            again = self._now() + delay(PACE, task.tries + 1, task.id)
             self._triggers.failed(task.id, f"{type(error).__name__}: {error}"[:500], again)

@@ -85,8 +85,8 @@ class Outbox(Protocol):
         """It was handed over."""
         ...
 
-    def failed(self, id: str, error: str, again_at: int | None) -> None:
-        """It could not be handed over; None: it is given up, and stays visible."""
+    def failed(self, id: str, error: str, again_at: int) -> None:
+        """It could not be handed over; it is tried again."""
         ...
 
 

@@ -30,7 +30,7 @@ class StoreOutbox:
         with self._database.transaction("delivered") as session:
             session.run("message_delivered", id=id, now=session.now)
 
-    def failed(self, id: str, error: str, again_at: int | None) -> None:
+    def failed(self, id: str, error: str, again_at: int) -> None:
         with self._database.transaction("undelivered") as session:
             session.run("message_failed", id=id, error=made_storable(error), next_at=again_at)
 
