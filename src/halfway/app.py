@@ -76,10 +76,14 @@ class Halfway:
     @property
     def store(self) -> Store:
         """The open store; opened, checked and told about the definitions at the first use."""
+        if self._store is not None:
+            return self._store
+        from halfway.store import open_store
+        from halfway.store.forks import watch
+
+        watch(self)
         with self._opening:
             if self._store is None:
-                from halfway.store import open_store
-
                 store = open_store(self.url, create=True, artifacts=self._artifacts, points=self._points)
                 store.runs.register([workflow.spec for workflow in self.workflows.values()])
                 self._store = store
@@ -96,6 +100,11 @@ class Halfway:
             store.runs, store.reading, store.attention, workflows=self.workflows.values(), wake=self._wake, can=self.can,
             members=self.roles, batches=store.batches, new_id=new_id,
         )  # fmt: skip
+
+    def forked(self) -> None:
+        """In a child of a fork: what another thread of the parent was just locking is free here."""
+        self._opening = threading.Lock()
+        self._ends = threading.Condition()
 
     def close(self) -> None:
         """Stops the workers of this object and closes its connections."""

@@ -72,6 +72,8 @@ MESSAGES: dict[str, str] = {
     "{problem} Look at it when the database is back; what carries a key or an id can simply be repeated.",
     "DATABASE_BUSY": "The database {url} stayed locked for {seconds} s. Nothing was changed; try again, and look for a "
     "program that holds a long transaction.",
+    "FORKED_INSIDE": "This process was forked in the middle of a transaction of its parent on {url}, which did not end in time, and "
+    "cannot use that database. Fork when no long transaction is open, or start the process with 'spawn'.",
     "DATABASE_FULL": "The database {url} cannot be written: {problem} Nothing was changed; free some space, then try again.",
     "SCHEMA_OUTDATED": "The database {url} has schema {found}, this version needs {needed}. Run: halfway db migrate --url {url}",
     "SCHEMA_NEWER": "The database {url} has schema {found}, this version knows {needed}. Install the newer version of halfway.",

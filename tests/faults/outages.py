@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
+from halfway.store import forks
 from halfway.store.dialects import sqlite
 
 
@@ -73,5 +74,6 @@ def holding(url: str) -> Iterator[Hold]:
 
 
 def impatient(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.1) -> None:
-    """A locked SQLite file counts as busy after this time, so that a test need not hold it for ten seconds."""
+    """A locked SQLite file counts as busy after this time, so that a test need not hold it for ten seconds; a fork waits as long."""
     monkeypatch.setattr(sqlite, "PATIENCE", seconds)
+    monkeypatch.setattr(forks, "PATIENCE", seconds)

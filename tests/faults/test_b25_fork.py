@@ -8,16 +8,18 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext
 from typing import Any
 
+import psycopg
 import pytest
 
 from halfway import Effect, Run, RunStatus, Step, Workflow
-from halfway.errors import DatabaseBusy
+from halfway.errors import DatabaseError
 from halfway.ports import NoPoints
 from halfway.testing import HoldAt, Ledger
 from tests.crash.processes import Worker
@@ -68,16 +70,11 @@ def test_children_that_are_forked_beside_a_worker_leave_it_alone(harness: type[H
         elif use == "closes":
             h.close()
 
-    def or_told(work: Callable[[], None]) -> None:
-        """A child that was forked in the middle of a transaction may find the file of its parent locked."""
-        with suppress(DatabaseBusy):
-            work()
-
     with h.worker() as worker:
         runs: list[Run[Order]] = [first]
         for n in range(forks):
             runs.append(h.start(wf, Order(id=str(n))))
-            assert in_child(lambda: or_told(in_the_child)) == 0
+            assert in_child(in_the_child) == 0
         until(lambda: all(h.status(run) is RunStatus.SUCCESS for run in runs), "all runs of the parent end")
         until(lambda: all(row.run.status is RunStatus.SUCCESS for row in h.app.store.reading.runs(limit=1000)), "and those of its children")
         assert worker.alive
@@ -104,18 +101,68 @@ def test_an_app_that_was_only_made_before_the_forks_works_in_every_child(url: st
         all_is_well(h, *(row.run for row in runs))
 
 
-def child_inside_a_transaction(h: Harness, wf: Workflow[Order]) -> int:
-    """The exit code of a child that was forked while another thread wrote, and starts a run when that has long ended."""
-    ended, writing = multiprocessing.get_context("fork").Event(), HoldAt("start.before_commit")
-    h.app.store._database.points = writing
-    other = threading.Thread(target=lambda: h.start(wf, Order(id="of the parent")))
+class Writing:
+    """Another thread of the parent in the middle of a transaction."""
+
+    def __init__(self, h: Harness, wf: Workflow[Order]) -> None:
+        self._ended, self._hold = multiprocessing.get_context("fork").Event(), HoldAt("start.before_commit")
+        self._database = h.app.store._database
+        self._database.points = self._hold
+        self._thread = threading.Thread(target=lambda: h.start(wf, Order(id="of the parent")))
+        self._thread.start()
+        self._hold.wait()
+
+    def end(self) -> None:
+        self._hold.release()
+        self._thread.join(30)
+        self._ended.set()
+
+    def in_the_child(self) -> None:
+        """Waits until it has long ended."""
+        assert self._ended.wait(30)
+        self._database.points = NoPoints()
+
+
+def test_a_fork_waits_for_the_transactions_of_other_threads(harness: type[Harness], monkeypatch: pytest.MonkeyPatch) -> None:
+    """B25 c."""
+    wf = steps(nothing)
+    h = harness(wf)
+    writing = Writing(h, wf)
+    gate, waited = h.app.store._database._gate, threading.Event()
+
+    def end() -> None:
+        until(lambda: gate._forks)
+        waited.set()
+        writing.end()
+
+    other = threading.Thread(target=end)
     other.start()
-    writing.wait()
 
     def start() -> None:
-        assert ended.wait(30)
-        h.app.store._database.points = NoPoints()
+        writing.in_the_child()
         h.start(wf, Order(id="of the child"))
+
+    assert in_child(start) == 0
+    assert waited.is_set()
+    other.join(30)
+    assert len(h.app.store.reading.runs()) == 2
+
+
+def test_a_child_of_a_fork_that_could_not_wait_works_where_locks_belong_to_connections_and_is_told_where_not(
+    harness: type[Harness], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B25 c: SQLite keeps locks by process, so the child would believe for ever that it holds its parent's."""
+    impatient(monkeypatch, 0.2)
+    wf = steps(nothing)
+    h = harness(wf)
+    writing = Writing(h, wf)
+    on_a_file = h.app.url.startswith("sqlite")
+
+    def start() -> None:
+        writing.in_the_child()
+        for app in (h, Harness(h.app.url, wf)):
+            with pytest.raises(DatabaseError, match="forked in the middle of a transaction") if on_a_file else nullcontext():
+                app.start(wf, Order(id="of the child"))
 
     pid = os.fork()
     if pid == 0:
@@ -125,30 +172,26 @@ def child_inside_a_transaction(h: Harness, wf: Workflow[Order]) -> int:
             code = 0
         finally:
             os._exit(code)
-    writing.release()
-    other.join(30)
-    ended.set()
+    writing.end()
     _, status = os.waitpid(pid, 0)
-    return os.waitstatus_to_exitcode(status)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert len(h.app.store.reading.runs()) == (1 if on_a_file else 3)
 
 
-def test_a_child_of_a_fork_during_a_transaction_writes_when_that_has_ended(postgres_url: str) -> None:
-    """B25 c."""
-    wf = steps(nothing)
-    with closing(Harness(postgres_url, wf)) as h:
-        assert child_inside_a_transaction(h, wf) == 0
-        assert len(h.app.store.reading.runs()) == 2
+def test_a_body_that_forks_inside_its_transaction_does_not_wait_for_itself(harness: type[Harness], url: str) -> None:
+    """B25 b: its child must not use the database of the engine, and need not."""
+    wf, kind = flow(key=False), sqlite3.Connection if url.startswith("sqlite") else psycopg.Connection[Any]
 
+    @wf.transaction(kind)
+    def first(step: Step[Order], db: Any) -> str:
+        assert in_child(lambda: None) == 0
+        return "forked"
 
-@pytest.mark.xfail(strict=True, reason="SQLite keeps locks per process, and the child inherits the belief that its parent's are held")
-def test_a_child_of_a_fork_during_a_transaction_on_a_file_writes_when_that_has_ended(
-    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """B25 c."""
-    impatient(monkeypatch, 0.5)
-    wf = steps(nothing)
-    with closing(Harness(sqlite_url, wf)) as h:
-        assert child_inside_a_transaction(h, wf) == 0
+    h = harness(wf)
+    run = h.start(wf, Order())
+    with h.worker():
+        until(lambda: h.status(run) is RunStatus.SUCCESS)
+    all_is_well(h, run)
 
 
 def test_a_child_sends_no_beat_for_its_parent(postgres_url: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from halfway.errors import DatabaseError, HalfwayError
 from halfway.ports import Points
-from halfway.store.forks import leave_open, watch
+from halfway.store.forks import Gate, watch
 
 Row = tuple[Any, ...]
 IDLE = 8  # connections that are kept for each purpose
@@ -110,6 +110,10 @@ class Connection(Session, Protocol):
 
     def close(self) -> None: ...
 
+    def leave(self) -> None:
+        """In a child of a fork: lets go of what is the parent's, without a word to the other end."""
+        ...
+
 
 class Dialect(Protocol):
     """What the store must know about one kind of database."""
@@ -125,6 +129,11 @@ class Dialect(Protocol):
     @property
     def connection_type(self) -> str:
         """What an author writes in wf.transaction(…)."""
+        ...
+
+    @property
+    def locks_by_process(self) -> bool:
+        """Whether a child that is forked inside a transaction would believe that it holds its parent's locks."""
         ...
 
     @property
@@ -161,6 +170,7 @@ class Database:
         self._busy: set[Connection] = set()
         self._lock = threading.Lock()
         self._closed = False
+        self._gate = Gate(dialect.url)
         watch(self)
 
     @contextmanager
@@ -217,16 +227,21 @@ class Database:
         """A connection of one's own; whatever is open on it in the end is rolled back."""
         process = os.getpid()
         with self.translated():
-            connection = self._take(purpose)
-            sound = True
+            self._gate.enter()
             try:
-                yield connection
-            except BaseException as error:
-                sound = not self._is_outage(error)
-                raise
+                connection = self._take(purpose)
+                sound = True
+                try:
+                    yield connection
+                except BaseException as error:
+                    sound = not self._is_outage(error)
+                    raise
+                finally:
+                    if os.getpid() == process:
+                        self._give_back(purpose, connection, connection.rollback() and sound)
             finally:
                 if os.getpid() == process:
-                    self._give_back(purpose, connection, connection.rollback() and sound)
+                    self._gate.leave()
 
     def close(self) -> None:
         """Closes what is idle now and the rest when it is given back."""
@@ -241,14 +256,16 @@ class Database:
     def forked(self) -> None:
         for connections in self._idle.values():
             for connection in connections:
-                leave_open(connection)
+                connection.leave()
             connections.clear()
         for connection in self._busy:
-            leave_open(connection)
+            connection.leave()
         self._busy = set()
         self._lock = threading.Lock()
 
     def _take(self, purpose: Purpose) -> Connection:
+        if self.dialect.locks_by_process and self._gate.torn:
+            raise DatabaseError("FORKED_INSIDE", url=self.dialect.url)
         connection = None
         while connection is None:
             with self._lock:

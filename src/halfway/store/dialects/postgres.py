@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 import psycopg
@@ -18,6 +18,7 @@ from halfway.errors import DatabaseBusy, DatabaseError, InvalidInput, SchemaErro
 from halfway.ports import GuardFailed
 from halfway.store.database import Ask, Purpose, Row, Session, Work, leads_to
 from halfway.store.dialects.clock import Clock
+from halfway.store.forks import leave_open
 from halfway.store.migrate import newest
 from halfway.store.statements import statements
 
@@ -138,6 +139,12 @@ class PostgresConnection:
     def close(self) -> None:
         self._connection.close()
 
+    def leave(self) -> None:
+        """The socket is closed here without a word, so that the server sees the end of the parent at once."""
+        leave_open(self._connection)
+        with suppress(psycopg.Error, OSError):  # broken already
+            os.close(self._connection.fileno())
+
     # ── statements ──
 
     def rows(self, name: str, /, **params: object) -> list[Row]:
@@ -228,6 +235,7 @@ class Postgres:
 
     name = "postgres"
     connection_type = "psycopg.Connection"
+    locks_by_process = False
     folder = None
 
     def __init__(self, url: str, shown: str) -> None:

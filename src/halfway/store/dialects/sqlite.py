@@ -16,6 +16,7 @@ from halfway.errors import DatabaseBusy, DatabaseError, InvalidInput, SchemaErro
 from halfway.ports import GuardFailed
 from halfway.store.database import Ask, Purpose, Row, Session, Work, leads_to
 from halfway.store.dialects.clock import Clock
+from halfway.store.forks import leave_open
 from halfway.store.migrate import newest
 from halfway.store.statements import Statement, statements
 
@@ -96,6 +97,9 @@ class SqliteConnection:
 
     def close(self) -> None:
         self.raw.close()
+
+    def leave(self) -> None:
+        leave_open(self.raw)
 
     # ── statements ──
 
@@ -187,6 +191,7 @@ class Sqlite:
 
     name = "sqlite"
     connection_type = "sqlite3.Connection"
+    locks_by_process = True
 
     def __init__(self, url: str, path: Path) -> None:
         self.url = url
