@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from halfway.app import Halfway
+from halfway.authoring.declaring import Part
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.events import Event
+from halfway.authoring.loops import Rewind
 from halfway.authoring.policy import Errors, Queue, Retry
 from halfway.authoring.rows import one_row
 from halfway.authoring.run import Run
@@ -30,9 +32,11 @@ __all__ = [
     "Halfway",
     "Mark",
     "OutcomeUnknown",
+    "Part",
     "Queue",
     "Retry",
     "RetryLater",
+    "Rewind",
     "Risk",
     "Run",
     "RunStatus",

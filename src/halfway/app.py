@@ -37,6 +37,17 @@ LONGEST_ID = 512
 STILL = frozenset({RunStatus.MANUAL_REQUIRED, RunStatus.WAITING}) | FINAL  # nothing more happens by itself
 
 
+class _Locks:
+    """What another thread of the parent may be holding at the moment of a fork is free in the child."""
+
+    def __init__(self) -> None:
+        self.forked()
+
+    def forked(self) -> None:
+        self.opening = threading.Lock()
+        self.ends = threading.Condition()
+
+
 class Halfway:
     """Starts runs, reads them, and makes workers. Creating one touches nothing; the first use opens the database.
 
@@ -67,9 +78,8 @@ class Halfway:
                 raise DefinitionError("DEFINITION", workflow=workflow.name, problem=problem, remedy="Give the second one another version.")
             self.workflows[place] = workflow
         self._store: Store | None = None
-        self._opening = threading.Lock()
+        self._locks = _Locks()
         self._workers: list[Worker] = []
-        self._ends = threading.Condition()
 
     # ── the store behind it ──
 
@@ -81,8 +91,8 @@ class Halfway:
         from halfway.store import open_store
         from halfway.store.forks import watch
 
-        watch(self)
-        with self._opening:
+        watch(self._locks)
+        with self._locks.opening:
             if self._store is None:
                 store = open_store(self.url, create=True, artifacts=self._artifacts, points=self._points)
                 store.runs.register([workflow.spec for workflow in self.workflows.values()])
@@ -100,11 +110,6 @@ class Halfway:
             store.runs, store.reading, store.attention, workflows=self.workflows.values(), wake=self._wake, can=self.can,
             members=self.roles, batches=store.batches, new_id=new_id,
         )  # fmt: skip
-
-    def forked(self) -> None:
-        """In a child of a fork: what another thread of the parent was just locking is free here."""
-        self._opening = threading.Lock()
-        self._ends = threading.Condition()
 
     def close(self) -> None:
         """Stops the workers of this object and closes its connections."""
@@ -222,8 +227,8 @@ class Halfway:
             left = until - monotonic()
             if left <= 0:
                 raise HalfwayError("TIMEOUT_WAITING", run=run.id, status=now.status, seconds=timeout.total_seconds())
-            with self._ends:
-                self._ends.wait(min(pause, left))
+            with self._locks.ends:
+                self._locks.ends.wait(min(pause, left))
             pause = min(pause * 1.5, 0.25)
 
     def _workflow_of(self, run: Run[I]) -> Workflow[I]:
@@ -249,8 +254,8 @@ class Halfway:
         )  # fmt: skip
 
     def _ended(self, run_id: str) -> None:
-        with self._ends:
-            self._ends.notify_all()
+        with self._locks.ends:
+            self._locks.ends.notify_all()
 
     # ── twins for async programs ──
 

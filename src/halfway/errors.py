@@ -229,6 +229,10 @@ class VersionConflict(StepFailed):
     """The row is no longer at the version that the change was meant for; nothing was changed, and a repeat would not help (R-B11)."""
 
 
+class Rejected(StepFailed):
+    """A person has said no. Name it in `Rewind(on=Rejected)` at an approval, so that what was shown is made anew."""
+
+
 class OutcomeUnknown(Outcome):
     """It may have happened. The lost-answer rule of the step's effect applies."""
 

@@ -45,7 +45,7 @@ def unwrite(step: Step[Lead], db: sqlite3.Connection, output: int) -> None: ...
 async def aunwrite(step: Step[Lead], db: sqlite3.Connection, output: int) -> None: ...
 
 
-def declared(effect: Effect = Effect.CREATE, **options: Any) -> tuple[Workflow[Any], EffectStep[Any, Any]]:
+def declared(effect: Effect = Effect.CREATE, **options: Any) -> tuple[Workflow[Any], EffectStep[Any, Any, Any]]:
     wf = workflow()
     return wf, wf.step(effect, **{"idempotent": True, **options})(create)
 

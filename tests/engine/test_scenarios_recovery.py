@@ -159,7 +159,7 @@ def test_compensation_undoes_in_reverse_order_with_each_steps_own_output_and_the
     run = h.start(wf, Order())
     ended = work(h, run, RunStatus.COMPENSATED)
     assert undone(calls) == ["CAR", "HOTEL", "FLIGHT"]
-    why = Failure("CHECK", "NO_VISA", "")
+    why = Failure("CHECK", "NO_VISA", "no visa")
     assert [detail for name, detail in calls.made if name.startswith("UNDO ")] == [
         (f"{name.lower()}-1", f"{run.id}:{name}:undo", why) for name in ("CAR", "HOTEL", "FLIGHT")
     ]

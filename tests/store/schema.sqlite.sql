@@ -72,6 +72,15 @@ CREATE TABLE halfway_beat (
     counter bigint not null,
     at bigint not null
 );
+CREATE TABLE halfway_child (
+    parent_id text not null,
+    step text not null,
+    round bigint not null,
+    position bigint not null,
+    run_id text not null,
+    own bigint not null check (own = 0 or own = 1),
+    primary key (parent_id, step, round, position)
+);
 CREATE TABLE halfway_definition (
     hash text not null primary key,
     type text not null,
@@ -164,7 +173,8 @@ CREATE TABLE halfway_record (
     round bigint not null,
     item text not null,
     kind text not null check (
-        kind = 'STEP' or kind = 'PROBE' or kind = 'CHECK' or kind = 'COMPENSATION' or kind = 'COMPENSATION_PROBE' or kind = 'DRAFT'
+        kind = 'STEP' or kind = 'PROBE' or kind = 'CHECK' or kind = 'CONDITION' or kind = 'COMPENSATION' or kind = 'COMPENSATION_PROBE'
+        or kind = 'DRAFT'
     ),
     status text not null check (
         status = 'PENDING' or status = 'RUNNING' or status = 'SUCCESS' or status = 'FAILED'
@@ -187,6 +197,8 @@ CREATE TABLE halfway_record (
     error text,
     approved_until bigint,
     approved_by text not null default '',
+    position bigint not null default 0,
+    input text,
     primary key (run_id, step, round, item, kind)
 );
 CREATE TABLE halfway_run (
@@ -276,6 +288,7 @@ CREATE INDEX halfway_audit_by_id on halfway_audit (id);
 CREATE INDEX halfway_audit_by_run on halfway_audit (run_id, at);
 CREATE INDEX halfway_batch_item_waiting on halfway_batch_item (batch_id, n) where state = 'WAITING';
 CREATE INDEX halfway_batch_running on halfway_batch (id) where state = 'RUNNING';
+CREATE INDEX halfway_child_run on halfway_child (run_id);
 CREATE INDEX halfway_definition_by_type on halfway_definition (type, version);
 CREATE INDEX halfway_event_by_name on halfway_event (name, key, id);
 CREATE INDEX halfway_event_unused on halfway_event (name, key, received_at, id) where processed_at is null;
@@ -287,7 +300,12 @@ CREATE INDEX halfway_outbox_by_run on halfway_outbox (run_id);
 CREATE INDEX halfway_outbox_next on halfway_outbox (next_at) where delivered_at is null and next_at is not null;
 CREATE INDEX halfway_outbox_undelivered on halfway_outbox (id) where delivered_at is null;
 CREATE INDEX halfway_record_asks on halfway_record (asks, run_id) where asks <> '';
+CREATE INDEX halfway_record_dormant on halfway_record (run_id, step, round, kind, position)
+    where item <> '' and status = 'PENDING' and ready_at is null;
 CREATE INDEX halfway_record_doubt on halfway_record (ready_at) where status = 'UNKNOWN' and ready_at is not null;
+CREATE INDEX halfway_record_item on halfway_record (run_id, step, round, kind, position) where item <> '';
+CREATE INDEX halfway_record_item_open on halfway_record (run_id, step, round, kind, status)
+    where item <> '' and (status = 'PENDING' or status = 'RUNNING' or status = 'UNKNOWN' or status = 'WAITING');
 CREATE INDEX halfway_record_ready on halfway_record (route, priority desc, ready_at) where status = 'PENDING' and ready_at is not null;
 CREATE INDEX halfway_record_waiting on halfway_record (ready_at) where status = 'WAITING' and ready_at is not null;
 CREATE INDEX halfway_run_blocked on halfway_run (resource, id) where blocked = 1 and ended_at is null;

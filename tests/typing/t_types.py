@@ -23,8 +23,10 @@ from halfway import (
     Found,
     Halfway,
     Mark,
+    Part,
     Queue,
     Retry,
+    Rewind,
     Risk,
     Run,
     Step,
@@ -32,6 +34,7 @@ from halfway import (
     Workflow,
 )
 from halfway import one_row
+from tests.typing.analysis import Nameless, NotGoodEnough, Question, analysis, answer, check_twice, facts, rumours, sign, signing
 from tests.typing.application import Application, create_order, invite, reserve, submit
 from tests.typing.deploy import Deploy, Release, approve_release, approve_window, deploy
 from tests.typing.intake import Lead, create_customer, intake, normalise, open_ticket
@@ -54,6 +57,39 @@ def inferred(lead: Step[Lead], change: Step[Change]) -> None:
     assert_type(change.output(send_sms), str)  # an async step that takes the mark
     assert_type(lead.remaining, timedelta)
     assert_type(lead.read(lead.save("x", "text")), bytes)
+
+
+def inferred_graph(step: Step[Question]) -> None:
+    assert_type(step.output(facts), list[str])
+    assert_type(step.output(rumours), list[str] | None)  # optional
+    assert_type(step.output(check_twice), int | None)  # conditional
+    assert_type(step.output(sign), str)  # of a part
+    assert_type(step.missing(rumours), str | None)
+    len(step.output(rumours))  # E: it may have no output
+
+
+nameless = Workflow("NAMELESS", Nameless, version=1, owner="x", key=None)
+nameless.include(signing)  # E: its input has no id
+
+
+@analysis.step(Effect.READ, rewind=Rewind(to=answer, on=ValueError, max=2))  # E: only what is made from StepFailed goes back
+def wrong_on(step: Step[Question]) -> None:
+    raise NotImplementedError
+
+
+@analysis.step(Effect.READ, rewind=Rewind(to=answer, on=NotGoodEnough))  # E: a loop has an end
+def endless(step: Step[Question]) -> None:
+    raise NotImplementedError
+
+
+@analysis.step(Effect.READ, rewind=Rewind(to=create_customer, max=2))  # E: a step of another workflow
+def wrong_to(step: Step[Question]) -> None:
+    raise NotImplementedError
+
+
+@analysis.when(lambda step: "yes").step(Effect.READ)  # E: a condition is true or false
+def wrong_condition(step: Step[Question]) -> None:
+    raise NotImplementedError
 
 
 def inferred_waits(change: Step[StatusChange], ship: Step[Deploy], look: Step[Audit], undo: Step[Application]) -> None:

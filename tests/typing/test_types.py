@@ -15,6 +15,7 @@ import pytest
 from halfway import Workflow
 from halfway.domain.check import check
 from halfway.domain.spec import WorkflowSpec
+from tests.typing.analysis import analysis
 from tests.typing.application import create_application
 from tests.typing.deploy import deploy
 from tests.typing.intake import intake
@@ -73,7 +74,12 @@ def test_pyright_refuses_exactly_the_marked_lines(cases: Path) -> None:
     assert told(errors) == []
 
 
-@pytest.mark.parametrize("workflow", [intake, orders, order_status, audit, create_application, deploy], ids=lambda workflow: workflow.name)
+WORKFLOWS = [intake, orders, order_status, audit, create_application, deploy, analysis]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda workflow: workflow.name)
+    "workflow", [intake, orders, order_status, audit, create_application, deploy, analysis], ids=lambda workflow: workflow.name
+)
 def test_what_an_author_writes_has_no_hole(workflow: Workflow[Any]) -> None:
     assert [finding for finding in check(workflow.spec) if finding.level == "error"] == []
     assert WorkflowSpec.from_json(workflow.spec.to_json()) == workflow.spec

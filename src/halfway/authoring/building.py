@@ -23,7 +23,7 @@ from halfway.authoring.schemas import Misshapen, adapter_for, fingerprint
 from halfway.authoring.step import Step
 from halfway.authoring.steps import Handler
 from halfway.domain.check import check
-from halfway.domain.spec import OnFailure, PastDeadline, StepSpec, Then, WorkflowSpec
+from halfway.domain.spec import OnFailure, PastDeadline, Sort, StepSpec, Then, WorkflowSpec
 from halfway.domain.strategy import default_on_failure
 from halfway.errors import DefinitionError, UnsafeStep, code_of
 
@@ -112,6 +112,7 @@ def build(frame: WorkflowSpec, adapter: TypeAdapter[Any], steps: Mapping[str, tu
         raise DefinitionError("DEFINITION", workflow=frame.type, problem="it has no steps.", remedy="Declare at least one.")
     schema = fingerprint(adapter)
     spec = dataclasses.replace(frame, input_schema=schema, steps=tuple(draft.to_spec(schema) for _, draft in steps.values()))
+    check_loops(spec)
     spec = dataclasses.replace(spec, steps=tuple(_decided(step, spec, steps[step.name][1]) for step in spec.steps))
     for finding in check(spec):
         if finding.level == "error":
@@ -124,6 +125,42 @@ def build(frame: WorkflowSpec, adapter: TypeAdapter[Any], steps: Mapping[str, tu
         upstream = frozenset(definitions[name] for name in spec.ancestors[step.name])
         handlers[step.name] = _handler(step, draft, adapter, upstream)
     return Built(spec=spec, handlers=MappingProxyType(handlers))
+
+
+def check_loops(spec: WorkflowSpec) -> None:
+    """Refuses loops whose range has more than one way in or out, or in which an effect does not say what a second round means."""
+    for step in spec.steps:
+        if step.rewind is None:
+            continue
+        if step.rewind.to not in spec.ancestors[step.name]:
+            raise _misshapen(spec, step, f"goes back to {step.rewind.to}, which does not stand before it.", "Name an earlier step.")
+        _check_range(spec, step, frozenset(spec.loops[step.name]))
+    inside = {name for names in spec.loops.values() for name in names}
+    for step in spec.steps:
+        if step.name not in inside and (step.per_round or step.once):
+            raise _misshapen(spec, step, "says what a second round means, but stands in no loop.", "Remove per_round= and once=.")
+        if step.name in inside and _repeats(step) and not (step.per_round or step.once):
+            remedy = "Say per_round=True (each round is one of its own) or once=True (what the first round did is kept)."
+            raise _misshapen(spec, step, "stands in a loop and does not say what a second round means.", remedy)
+
+
+def _repeats(step: StepSpec) -> bool:
+    """Whether a second round of it would be a second effect, or would take a second message."""
+    return step.sort in (Sort.TRANSACTION, Sort.EVENT, Sort.RUN) or step.can_be_lost
+
+
+def _check_range(spec: WorkflowSpec, last: StepSpec, inside: frozenset[str]) -> None:
+    assert last.rewind is not None
+    first = last.rewind.to
+    for step in spec.steps:
+        outside = [name for name in step.after if name in inside and name != last.name]
+        if step.name not in inside and outside:
+            problem = f"stands after {outside[0]}, in the middle of the loop from {last.name} back to {first}."
+            raise _misshapen(spec, step, problem, f"Let it stand after {last.name}, the way out of the loop.")
+
+
+def _misshapen(spec: WorkflowSpec, step: StepSpec, problem: str, remedy: str) -> DefinitionError:
+    return DefinitionError("DEFINITION", workflow=spec.type, problem=f"step {step.name} {problem}", remedy=remedy)
 
 
 def _decided(step: StepSpec, spec: WorkflowSpec, draft: Draft) -> StepSpec:
@@ -157,6 +194,8 @@ def _handler(step: StepSpec, draft: Draft, adapter: TypeAdapter[Any], upstream: 
         verify_is_async=_is_async(verify),
         upstream=upstream,
         wait=step.wait,
+        condition=draft.standing.condition,
+        rewind_on=() if draft.settings.rewind is None else draft.settings.rewind.kinds,
         record=_record(step.name, draft.settings.record),
         undo=None if undo is None else undo.body.function,
         undo_is_async=undo is not None and undo.body.is_async,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import TypeAdapter
 
@@ -15,14 +15,16 @@ OutputT_co = TypeVar("OutputT_co", covariant=True)
 class StepDefinition(Generic[InputT_contra, OutputT_co]):
     """A declared step. Refer to it by this object; only the engine runs it, so it cannot be called."""
 
-    def __init__(self, *, workflow: str, name: str, adapter: TypeAdapter[OutputT_co]) -> None:
+    def __init__(self, *, workflow: str, name: str, adapter: TypeAdapter[Any], may_lack: bool = False) -> None:
         self.workflow = workflow
         self.name = name
-        self._adapter = adapter
+        self.homes = {workflow}  # the workflows and parts that it is a step of
+        self.may_lack = may_lack  # its run may go on without its output
+        self._adapter: TypeAdapter[Any] = adapter
 
     def decode(self, text: str) -> OutputT_co:
         """An output of this step, read back from its stored JSON."""
-        return decode(self._adapter, text, what=f"output of {self.name}")
+        return cast(OutputT_co, decode(self._adapter, text, what=f"output of {self.name}"))
 
     def __repr__(self) -> str:
         return f"<step {self.name} of {self.workflow}>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -14,8 +14,8 @@ from pydantic import TypeAdapter
 from halfway.authoring.options import Settings
 from halfway.authoring.policy import Retry, microseconds
 from halfway.authoring.schemas import Misshapen, fingerprint, mentions, short_hash
-from halfway.authoring.shape import Shape, read_helper
-from halfway.authoring.step import Artifact
+from halfway.authoring.shape import Shape, name_of_condition, read_helper
+from halfway.authoring.step import Artifact, Step
 from halfway.domain.spec import Effect, ProbeSpec, Risk, Sort, StepSpec, Then, UndoSpec, WaitSpec
 from halfway.errors import DefinitionError
 
@@ -81,6 +81,26 @@ class Undoing:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How a step stands in its workflow: whether it may fail, and whether it runs at all."""
+
+    optional: bool = False
+    condition: Callable[[Step[Any]], bool] | None = None
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether the run may go on without its output."""
+        return self.optional or self.condition is not None
+
+    def check(self, settings: Settings, sort: Sort, options: Mapping[str, object]) -> None:
+        """Raises Misshapen for what contradicts that."""
+        if self.optional and sort is Sort.APPROVAL:
+            raise Misshapen("it is an optional approval, so a no would be passed over.", "Remove optional, or use when(…).")
+        if self.optional and options.get("on_failure") is not None:
+            raise Misshapen("it is optional and has on_failure=.", "Keep one: the run goes on without an optional step.")
+
+
 @dataclass(kw_only=True)
 class Draft:
     """A declared step; it may grow until the workflow is used."""
@@ -94,6 +114,9 @@ class Draft:
     shape: Shape
     settings: Settings
     wait: WaitSpec | None = None
+    standing: Standing = Standing()
+    options: Mapping[str, object] = field(default_factory=dict[str, object])  # as they were given
+    first: bool = False  # of its workflow or part, so that it stands after whatever is before that
     probe: Helper | None = None
     probe_spec: ProbeSpec | None = None
     verify: Helper | None = None
@@ -126,6 +149,8 @@ class Draft:
             *(("business key",) if settings.effect_key is not None else ()),
             *(("record",) if settings.record is not None else ()),
             *((wait.name,) if wait is not None else ()),
+            *(("condition",) if self.standing.condition is not None else ()),
+            *(("rewinds",) if settings.rewind is not None else ()),
             *(self.undo.marks() if self.undo is not None else ()),
         ]
         return short_hash(self.workflow, self.name, self.effect or self.sort, input_schema, output_schema, *marks)
@@ -164,6 +189,12 @@ class Draft:
             stays=settings.stays,
             requires_approval=settings.requires_approval,
             holds=settings.record is not None,
+            optional=self.standing.optional,
+            condition=name_of_condition(self.standing.condition),
+            at_least=settings.at_least,
+            rewind=None if settings.rewind is None else settings.rewind.to_spec(),
+            per_round=settings.per_round,
+            once=settings.once,
             code=self._code(input_schema, output_schema),
         )
 

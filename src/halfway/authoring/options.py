@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Generic, TypedDict, TypeVar, cast
 
 from halfway.authoring.definition import StepDefinition
+from halfway.authoring.loops import Rewind
 from halfway.authoring.policy import LONGEST, Errors, Queue, Retry
 from halfway.authoring.schemas import Misshapen
 from halfway.authoring.step import Step
@@ -24,6 +25,10 @@ class Place(TypedDict, Generic[I], total=False):
     name: str  # default: the function's name in capitals
     after: Sequence[StepDefinition[I, object]]  # default: the step declared just before; []: at once
     on_failure: OnFailure  # default: the workflow's; if it says nothing, what the steps before allow
+    at_least: int  # so many of the optional steps in `after` must have succeeded
+    rewind: Rewind[I]  # a loop: when this step fails so, go back to an earlier one
+    per_round: bool  # in a loop: each round is an effect, or a wait, of its own
+    once: bool  # in a loop: what the first round did is kept
 
 
 class Work(Place[I], Generic[I], total=False):
@@ -50,6 +55,10 @@ class Settings:
 
     after: tuple[str, ...]
     on_failure: OnFailure | None  # None: nobody said
+    at_least: int | None
+    rewind: Rewind[Any] | None
+    per_round: bool
+    once: bool
     retry: Retry
     timeout: timedelta
     queue: Queue
@@ -80,6 +89,10 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "name": (str, "a text"),
     "after": ((list, tuple), "a list of steps"),
     "on_failure": (Then, "a member of Then"),
+    "at_least": (int, "a whole number"),
+    "rewind": (Rewind, "a Rewind"),
+    "per_round": (bool, "True or False"),
+    "once": (bool, "True or False"),
     "retry": (Retry, "a Retry"),
     "timeout": (timedelta, "a timedelta"),
     "queue": (Queue, "a Queue"),
@@ -95,7 +108,7 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "stays": (str, "the reason"),
 }
 _NEEDS_EFFECT = ("idempotent", "accept_unknown", "effect_key", "record")
-_OF_A_WAIT = ("name", "after", "on_failure")
+_OF_A_WAIT = tuple(Place.__annotations__)
 
 
 def settle_options(
@@ -112,6 +125,9 @@ def settle_options(
     if "record" in options and effect is not Effect.CHANGE:
         raise Misshapen(f"record= means nothing in a {effect}.", "Only what an Effect.CHANGE changes is held; remove the option.")
     given = cast("Work[Any]", options)
+    _check_at_least(given.get("at_least"), after)
+    if given.get("per_round") and given.get("once"):
+        raise Misshapen("it says per_round=True and once=True.", "Keep one.")
     timeout = positive("timeout", given.get("timeout", TIMEOUT))
     idempotent = given.get("idempotent", False)
     if isinstance(idempotent, timedelta) and positive("idempotent", idempotent) <= timeout:
@@ -120,6 +136,10 @@ def settle_options(
     return Settings(
         after=after,
         on_failure=checked_on_failure(given.get("on_failure", defaults.on_failure)),
+        at_least=given.get("at_least"),
+        rewind=given.get("rewind"),
+        per_round=given.get("per_round", False),
+        once=given.get("once", False),
         retry=given.get("retry", defaults.retry),
         timeout=timeout,
         queue=given.get("queue", defaults.queue),
@@ -135,6 +155,11 @@ def settle_options(
         requires_approval=given.get("requires_approval", False),
         stays=_text(given, "stays"),
     )
+
+
+def _check_at_least(number: int | None, after: tuple[str, ...]) -> None:
+    if number is not None and (isinstance(number, bool) or not 1 <= number <= len(after)):
+        raise Misshapen(f"at_least is {number!r}.", f"Give a whole number from 1 to the {len(after)} steps in after=.")
 
 
 def positive(name: str, time: timedelta) -> timedelta:

@@ -50,7 +50,7 @@ class Run(Generic[I]):
 
     def output(self, step: StepDefinition[I, T], /) -> T:
         """What a step of this run returned."""
-        if step.workflow != self.type or step.name not in self._steps:
+        if self.type not in step.homes or step.name not in self._steps:
             raise NotFound("STEP_UNKNOWN", workflow=self.type, step=step.name, known=", ".join(self._steps))
         text = self._outputs.get(step.name)
         if text is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -85,6 +87,37 @@ def read_helper(function: Callable[..., object], *, takes: int, what: str) -> bo
         told = "the step" if takes == 1 else "the step and its output"
         raise Misshapen(f"the {what} {called(function)} takes {found} arguments.", f"Take {told}.")
     return is_coroutine(function)
+
+
+def read_condition(function: object) -> None:
+    """Refuses what cannot say whether a step runs."""
+    if not callable(function):
+        raise Misshapen(f"when: {function!r} is not a function.", "Give a function of the step that answers True or False.")
+    if is_coroutine(function):
+        raise Misshapen(f"when: {called(function)} is 'async def'.", "A condition only looks at what is there: write it with 'def'.")
+    found = len(parameters(function))
+    if found != 1:
+        raise Misshapen(f"when: {called(function)} takes {found} arguments.", "Take the step.")
+
+
+def name_of_condition(function: Callable[..., object] | None) -> str:
+    """How a condition is called where it is told: by its name, a lambda by its text; empty if there is none."""
+    if function is None:
+        return ""
+    name = called(function)
+    return name if name != "<lambda>" else _lambda_text(function) or name
+
+
+def _lambda_text(function: Callable[..., object]) -> str:
+    """What a lambda says; empty where its source is not at hand, or two lambdas stand in one place."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+        tree = ast.parse(textwrap.dedent("".join(lines)).lstrip("@ "))
+    except (OSError, TypeError, SyntaxError):
+        return ""
+    line = getattr(getattr(function, "__code__", None), "co_firstlineno", first) - first + 1
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == line]
+    return ast.unparse(found[0].body)[:200] if len(found) == 1 else ""
 
 
 def called(function: object) -> str:

@@ -89,6 +89,8 @@ class Host(Protocol):
     @property
     def attempt(self) -> int: ...
     @property
+    def round(self) -> int: ...
+    @property
     def correlation_id(self) -> str: ...
     @property
     def key(self) -> str: ...
@@ -127,6 +129,10 @@ class Host(Protocol):
 
     def emit(self, event: str, key: str, payload_json: str, /) -> None:
         """Kept with the success of this attempt, or not at all."""
+        ...
+
+    def missing_text(self, step: str, /) -> str | None:
+        """Why an ancestor has no output; None if it has one, or must have one."""
         ...
 
     def cause(self) -> Failure | None:
@@ -240,6 +246,11 @@ class Step(Generic[InputT_co]):
         return self._host.attempt
 
     @property
+    def round(self) -> int:
+        """In a loop the number of this round, from 1."""
+        return self._host.round
+
+    @property
     def correlation_id(self) -> str:
         """The id that all runs and log lines of one business case share."""
         return self._host.correlation_id
@@ -263,7 +274,7 @@ class Step(Generic[InputT_co]):
 
     @property
     def cause(self) -> Failure | None:
-        """Why the run is being undone: the step that failed, and its code."""
+        """Why we are here, in an undo and after a loop has gone back: the step that failed, its code and its message."""
         return self._host.cause()
 
     @property
@@ -273,12 +284,19 @@ class Step(Generic[InputT_co]):
         return None if text is None else cast(Json, json.loads(text))
 
     def output(self, step: StepDefinition[InputT_co, T], /) -> T:
-        """What an earlier step returned. Never does I/O."""
+        """What an earlier step returned; None if that step is optional or conditional and has returned nothing. Never does I/O."""
         self._host.ensure_running()
         known = self._outputs.get(step, _MISSING)
         if known is _MISSING:
-            known = self._outputs[step] = step.decode(self._output_text(step))
+            text = self._output_text(step)
+            known = self._outputs[step] = None if text is None else step.decode(text)
         return cast(T, known)
+
+    def missing(self, step: StepDefinition[InputT_co, object], /) -> str | None:
+        """Why an optional or conditional step has no output: its error, or what ruled it out; None if it has one."""
+        self._host.ensure_running()
+        self._check_upstream(step)
+        return self._host.missing_text(step.name)
 
     def evidence(self, **facts: Json) -> None:
         """Keeps facts that prove what happened; durable when it returns, also if the step then fails."""
@@ -304,7 +322,14 @@ class Step(Generic[InputT_co]):
         self._host.ensure_running()
         return self._host.read(artifact.id, artifact.name)
 
-    def _output_text(self, step: StepDefinition[Any, object]) -> str:
+    def _output_text(self, step: StepDefinition[Any, object]) -> str | None:
+        self._check_upstream(step)
+        text = self._host.output_text(step.name)
+        if text is None and not step.may_lack:
+            raise NotFound("OUTPUT_MISSING", step=step.name, run=self._host.run_id, status="skipped")
+        return text
+
+    def _check_upstream(self, step: StepDefinition[Any, object]) -> None:
         if step not in self._upstream:
             raise DefinitionError(
                 "DEFINITION",
@@ -312,10 +337,6 @@ class Step(Generic[InputT_co]):
                 problem=f"step {self._host.step_name} reads the output of {step.name}, which does not stand before it.",
                 remedy=f"Add {step.name} to its after=[…].",
             )
-        text = self._host.output_text(step.name)
-        if text is None:
-            raise NotFound("OUTPUT_MISSING", step=step.name, run=self._host.run_id, status="skipped")
-        return text
 
     def _business_key(self, effect_key: Callable[[Step[Any]], object]) -> str:
         key = effect_key(self)

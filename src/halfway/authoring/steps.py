@@ -16,9 +16,11 @@ from halfway.authoring.policy import THREE_TIMES, Errors, Retry, microseconds
 from halfway.authoring.step import Absent, AsyncMark, CannotTell, Found, Host, Mark, Step
 from halfway.authoring.undo import Drafting, Maybe, TransactionUndo, UndoDecorator, UndoOptions, UndoProbe, undoing
 from halfway.domain.spec import WAITS, Effect, ProbeSpec, Risk, Sort, WaitSpec
+from halfway.errors import StepFailed
 
 I = TypeVar("I")
 O = TypeVar("O")
+M = TypeVar("M")
 DbT = TypeVar("DbT")
 
 Answer: TypeAlias = Found[O] | Absent | CannotTell
@@ -50,6 +52,8 @@ class Handler:
     verify_is_async: bool
     upstream: frozenset[StepDefinition[Any, object]]
     wait: WaitSpec | None
+    condition: Callable[[Step[Any]], bool] | None
+    rewind_on: tuple[type[StepFailed], ...]
     record: Callable[[Step[Any]], str] | None  # answers a key that can be kept, or raises InvalidInput
     undo: Callable[..., object] | None  # takes step and output; in a transaction step, connection and output; last the mark
     undo_is_async: bool
@@ -74,11 +78,11 @@ class Handler:
         return AsyncMark(host) if (self.undo_is_async if undoing else self.is_async) else Mark(host)
 
 
-class EffectStep(StepDefinition[I, O], Generic[I, O]):
+class EffectStep(StepDefinition[I, O | M], Generic[I, O, M]):
     """A step that looks at the outside world or changes it."""
 
     def __init__(self, draft: Draft) -> None:
-        super().__init__(workflow=draft.workflow, name=draft.name, adapter=draft.shape.output)
+        super().__init__(workflow=draft.workflow, name=draft.name, adapter=draft.shape.output, may_lack=draft.standing.may_lack)
         self._draft = draft
 
     @overload
@@ -138,11 +142,11 @@ class EffectStep(StepDefinition[I, O], Generic[I, O]):
         return UndoDecorator(self._draft, options)
 
 
-class TransactionStep(StepDefinition[I, O], Generic[I, DbT, O]):
+class TransactionStep(StepDefinition[I, O | M], Generic[I, DbT, O, M]):
     """A step in the own database. No probe: what commits with its checkpoint cannot be in doubt."""
 
     def __init__(self, draft: Draft) -> None:
-        super().__init__(workflow=draft.workflow, name=draft.name, adapter=draft.shape.output)
+        super().__init__(workflow=draft.workflow, name=draft.name, adapter=draft.shape.output, may_lack=draft.standing.may_lack)
         self._draft = draft
 
     def compensate(

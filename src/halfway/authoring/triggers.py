@@ -8,14 +8,16 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter
 
+from halfway.authoring.building import input_adapter
+from halfway.authoring.declaring import Part
 from halfway.authoring.events import Event
-from halfway.authoring.graph import Graph
+from halfway.authoring.graph import WorkflowDefinition
 from halfway.authoring.options import Defaults
 from halfway.authoring.run import Run
 from halfway.authoring.schemas import Misshapen
 from halfway.authoring.shape import called, is_coroutine, parameters
 from halfway.authoring.values import decode
-from halfway.authoring.waits import Waiting, run_of
+from halfway.authoring.waits import run_of
 from halfway.domain.lifecycle import FINAL, RunStatus
 from halfway.domain.spec import TriggerSpec
 
@@ -37,11 +39,17 @@ class Trigger(Generic[I]):
         return self.function(decode(self.adapter, text, what=f"trigger {self.spec.name}"))
 
 
-class Triggered(Waiting[I], Generic[I]):
+class Triggered(Part[I], WorkflowDefinition[I], Generic[I]):
     """The ways to declare a trigger."""
 
     def __init__(self, name: str, input: type[I], defaults: Defaults) -> None:
-        super().__init__(name, input, defaults)
+        super().__init__(name)
+        self._graph.defaults = defaults
+        self.input = input
+        try:
+            self.input_adapter: TypeAdapter[I] = input_adapter(input)
+        except Misshapen as bad:
+            raise self._refusal(bad.problem, bad.remedy) from None
         self._triggers: dict[tuple[str, str], Trigger[I]] = {}
 
     def starts_on(self, event: Event[T], /) -> Callable[[Callable[[T], I | None]], Callable[[T], I | None]]:
@@ -56,13 +64,13 @@ class Triggered(Waiting[I], Generic[I]):
         return declare
 
     def starts_after(
-        self, workflow: Graph[OtherT], /, *statuses: RunStatus
+        self, workflow: WorkflowDefinition[OtherT], /, *statuses: RunStatus
     ) -> Callable[[Callable[[Run[OtherT]], I | None]], Callable[[Run[OtherT]], I | None]]:
         """Declares that the end of another workflow's run starts one; the function makes its input, or says None: no run.
 
         statuses: in which the other run must have ended; by default SUCCESS.
         """
-        if not isinstance(workflow, Graph):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(workflow, WorkflowDefinition):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise self._refusal(f"starts_after: {workflow!r} is no workflow.", "Give a Workflow.")
         for status in statuses:
             if status not in FINAL:
@@ -76,7 +84,7 @@ class Triggered(Waiting[I], Generic[I]):
         return declare
 
     def _start_by(self, spec: TriggerSpec, function: Callable[[Any], I | None], adapter: TypeAdapter[Any]) -> None:
-        self._check_open(f"a trigger by {spec.name} is declared")
+        self._graph.check_open(f"a trigger by {spec.name} is declared")
         if (spec.kind, spec.name) in self._triggers:
             raise self._refusal(f"two functions say what {spec.name} starts.", "Keep one.")
         try:

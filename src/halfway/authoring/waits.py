@@ -15,7 +15,7 @@ from typing_extensions import Unpack
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.drafts import Draft, first_line
 from halfway.authoring.events import Event
-from halfway.authoring.graph import Graph
+from halfway.authoring.graph import Declaring, WorkflowDefinition
 from halfway.authoring.keys import key_adapter
 from halfway.authoring.options import Place, check_then, positive
 from halfway.authoring.policy import THREE_TIMES, microseconds
@@ -30,6 +30,7 @@ from halfway.errors import HalfwayError
 
 I = TypeVar("I")
 O = TypeVar("O")
+M = TypeVar("M")
 ChildT = TypeVar("ChildT")
 
 Key: TypeAlias = Callable[[Step[I]], Maybe[str]]
@@ -52,11 +53,11 @@ class Approval:
     approvers: tuple[str, ...] = ()
 
 
-class WaitStep(StepDefinition[I, O], Generic[I, O]):
+class WaitStep(StepDefinition[I, O | M], Generic[I, O, M]):
     """A step that waits for something, and sends nothing."""
 
     def __init__(self, draft: Draft) -> None:
-        super().__init__(workflow=draft.workflow, name=draft.name, adapter=draft.shape.output)
+        super().__init__(workflow=draft.workflow, name=draft.name, adapter=draft.shape.output, may_lack=draft.standing.may_lack)
         self._draft = draft
 
     def probe(self, look: Look[I, O], /) -> Look[I, O]:
@@ -73,7 +74,7 @@ class WaitStep(StepDefinition[I, O], Generic[I, O]):
         raise self._draft.refusal("it has an undo, but a wait does nothing that could be undone.", "Remove the undo.")
 
 
-class Waiting(Graph[I], Generic[I]):
+class Waiting(Declaring[I, M], Generic[I, M]):
     """The ways to declare a wait."""
 
     @overload
@@ -86,7 +87,7 @@ class Waiting(Graph[I], Generic[I]):
         on_timeout: Literal[Then.PROBE, Then.RETRY, Then.FAIL, Then.CANCEL, Then.MANUAL],
         look_back: timedelta = ...,
         **options: Unpack[Place[I]],
-    ) -> Callable[[Key[I]], WaitStep[I, O]]: ...
+    ) -> Callable[[Key[I]], WaitStep[I, O, M]]: ...
     @overload
     def wait_for(
         self,
@@ -98,20 +99,20 @@ class Waiting(Graph[I], Generic[I]):
         value: O,
         look_back: timedelta = ...,
         **options: Unpack[Place[I]],
-    ) -> Callable[[Key[I]], WaitStep[I, O]]: ...
+    ) -> Callable[[Key[I]], WaitStep[I, O, M]]: ...
     @overload
     def wait_for(
         self,
-        workflow: Graph[ChildT],
+        workflow: WorkflowDefinition[ChildT],
         /,
         *,
         timeout: timedelta,
         on_timeout: Literal[Then.FAIL, Then.CANCEL, Then.MANUAL],
         **options: Unpack[Place[I]],
-    ) -> Callable[[Key[I]], WaitStep[I, Run[ChildT]]]: ...
+    ) -> Callable[[Key[I]], WaitStep[I, Run[ChildT], M]]: ...
     def wait_for(
         self,
-        source: Event[Any] | Graph[Any],
+        source: Event[Any] | WorkflowDefinition[Any],
         /,
         *,
         timeout: timedelta,
@@ -119,7 +120,7 @@ class Waiting(Graph[I], Generic[I]):
         value: object = _NOTHING,
         look_back: timedelta | None = None,
         **options: Unpack[Place[I]],
-    ) -> Callable[[Key[I]], WaitStep[I, Any]]:
+    ) -> Callable[[Key[I]], WaitStep[I, Any, M]]:
         """Declares a wait for an event, or for the end of another workflow's run; the function says its key.
 
         look_back: an event that came before the wait began counts if it is not older; 7 days by default. `Then.PROBE` asks the probe
@@ -129,7 +130,7 @@ class Waiting(Graph[I], Generic[I]):
             if isinstance(source, Event):
                 wait = _for_event(source, timeout, on_timeout, value, LOOK_BACK if look_back is None else look_back)
                 return self._waiting(wait, Sort.EVENT, options, key_adapter(), source.adapter)
-            if not isinstance(source, Graph):  # pyright: ignore[reportUnnecessaryIsInstance]
+            if not isinstance(source, WorkflowDefinition):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise Misshapen(f"{source!r} is nothing to wait for.", "Give an Event or a Workflow.")
             if value is not _NOTHING or look_back is not None:
                 raise Misshapen("value= and look_back= mean nothing in a wait for a run.", "Remove them.")
@@ -137,7 +138,7 @@ class Waiting(Graph[I], Generic[I]):
         except Misshapen as bad:
             raise self._refusal(f"wait_for: {bad.problem}", bad.remedy) from None
 
-    def wait_until(self, **options: Unpack[Place[I]]) -> Callable[[Callable[[Step[I]], Maybe[datetime]]], WaitStep[I, datetime]]:
+    def wait_until(self, **options: Unpack[Place[I]]) -> Callable[[Callable[[Step[I]], Maybe[datetime]]], WaitStep[I, datetime, M]]:
         """Declares a wait for a time; the function says which, with its time zone."""
         return self._waiting(WaitSpec(), Sort.TIME, options, _times(), _times())
 
@@ -152,7 +153,7 @@ class Waiting(Graph[I], Generic[I]):
         four_eyes: bool = False,
         quorum: int = 1,
         **options: Unpack[Place[I]],
-    ) -> Callable[[Callable[[Step[I]], object]], WaitStep[I, Approval]]:
+    ) -> Callable[[Callable[[Step[I]], object]], WaitStep[I, Approval, M]]:
         """Declares a wait for a person of this role; the function returns what is shown, and the approval is bound to exactly that.
 
         four_eyes: whoever asked for the run may not approve. quorum: so many different persons.
@@ -174,18 +175,18 @@ class Waiting(Graph[I], Generic[I]):
 
     def _waiting(
         self, wait: WaitSpec, sort: Sort, options: Mapping[str, object], returns: TypeAdapter[Any] | None, output: TypeAdapter[Any]
-    ) -> Callable[[Callable[..., Any]], WaitStep[I, Any]]:
+    ) -> Callable[[Callable[..., Any]], WaitStep[I, Any, M]]:
         """returns: of the function; None if it says so itself."""
 
-        def declare(function: Callable[..., Any]) -> WaitStep[I, Any]:
+        def declare(function: Callable[..., Any]) -> WaitStep[I, Any, M]:
             names = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]
             draft = self._draft(function, options, partial(_read, names=names, returns=returns, output=output), sort=sort, wait=wait)
-            return self._keep(WaitStep[I, Any](draft), draft)
+            return self._keep(WaitStep[I, Any, M](draft), draft)
 
         return declare
 
 
-def run_of(workflow: Graph[ChildT]) -> TypeAdapter[Run[ChildT]]:
+def run_of(workflow: WorkflowDefinition[ChildT]) -> TypeAdapter[Run[ChildT]]:
     """The adapter of a finished run of a workflow."""
     return run_adapter(workflow.input)
 
@@ -213,7 +214,7 @@ def _for_event(event: Event[Any], timeout: timedelta, on_timeout: Then, value: o
     )
 
 
-def _for_run(workflow: Graph[Any], timeout: timedelta, on_timeout: Then) -> WaitSpec:
+def _for_run(workflow: WorkflowDefinition[Any], timeout: timedelta, on_timeout: Then) -> WaitSpec:
     check_then("on_timeout", on_timeout, _AFTER_RUN)
     return WaitSpec(name=workflow.name, timeout=_checked_time("timeout", timeout), on_timeout=on_timeout)
 

@@ -3,54 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from functools import partial
 from types import MappingProxyType
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_origin, overload
-
-from typing_extensions import Unpack
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from halfway.authoring.building import Built, Runbook, build, check_workflow
 from halfway.authoring.keys import key_of
-from halfway.authoring.options import Defaults, Work
+from halfway.authoring.options import Defaults
 from halfway.authoring.policy import DEFAULT_QUEUE, NO_ERRORS, THREE_TIMES, Errors, Queue, Retry
 from halfway.authoring.schemas import Misshapen
-from halfway.authoring.shape import read_step, read_transaction
-from halfway.authoring.step import AsyncMark, Mark, Step
-from halfway.authoring.steps import EffectStep, Handler, TransactionStep
+from halfway.authoring.steps import Handler
 from halfway.authoring.triggers import Trigger, Triggered
 from halfway.authoring.values import decode, encode
-from halfway.domain.spec import Effect, OnFailure, PastDeadline, Sort, Then, WorkflowSpec
+from halfway.domain.spec import OnFailure, PastDeadline, Then, WorkflowSpec
 from halfway.errors import InvalidInput
 
 I = TypeVar("I")
-O = TypeVar("O")
-DbT = TypeVar("DbT")
 
 Severity: TypeAlias = Literal["LOW", "NORMAL", "HIGH", "CRITICAL"]
-
-_CONNECTIONS = ("sqlite3.Connection", "psycopg.Connection")
-
-
-class StepDecorator(Generic[I]):
-    """Turns a function into a step; one that wants to say where its effect begins takes the mark as its second argument."""
-
-    def __init__(self, workflow: Workflow[I], effect: Effect, options: Mapping[str, object]) -> None:
-        self._workflow, self._effect, self._options = workflow, effect, options
-
-    @overload
-    def __call__(self, function: Callable[[Step[I]], Coroutine[Any, Any, O]], /) -> EffectStep[I, O]: ...
-    @overload
-    def __call__(self, function: Callable[[Step[I]], O], /) -> EffectStep[I, O]: ...
-    @overload
-    def __call__(self, function: Callable[[Step[I], AsyncMark], Coroutine[Any, Any, O]], /) -> EffectStep[I, O]: ...
-    @overload
-    def __call__(self, function: Callable[[Step[I], Mark], O], /) -> EffectStep[I, O]: ...
-    def __call__(self, function: Callable[..., object], /) -> EffectStep[I, Any]:
-        names = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage] - for models declared beside the step
-        return self._workflow.declare(function, self._options, names=names, effect=self._effect)
 
 
 class Workflow(Triggered[I], Generic[I]):
@@ -87,6 +58,7 @@ class Workflow(Triggered[I], Generic[I]):
         undone without a person, else FAIL. runbook: what a person should do, by error class or code; None: about every other error.
         """
         super().__init__(name, input, Defaults(on_failure=on_failure, retry=retry, errors=errors, queue=queue))
+        self._built: Built | None = None
         self.version = version
         self._key, self._resource = key, resource
         try:
@@ -105,38 +77,6 @@ class Workflow(Triggered[I], Generic[I]):
             )
         except Misshapen as bad:
             raise self._refusal(bad.problem, bad.remedy) from None
-
-    # ── declaring ──
-
-    def step(self, effect: Effect, /, **options: Unpack[Work[I]]) -> StepDecorator[I]:
-        """Declares a step; its effect decides what a lost answer means."""
-        if effect not in tuple(Effect):
-            raise self._refusal(f"{effect!r} is not an effect.", "Give a member of Effect, as in @workflow.step(Effect.READ).")
-        return StepDecorator(self, Effect(effect), options)
-
-    def transaction(
-        self, connection: type[DbT], /, **options: Unpack[Work[I]]
-    ) -> Callable[[Callable[[Step[I], DbT], O]], TransactionStep[I, DbT, O]]:
-        """Declares a step in the own database; what it writes is committed together with its checkpoint."""
-        kind = get_origin(connection) or connection
-        bases = kind.__mro__ if isinstance(kind, type) else ()
-        if not any(f"{base.__module__}.{base.__qualname__}" in _CONNECTIONS for base in bases):
-            raise self._refusal(f"{kind!r} is no connection for a transaction.", f"Give {' or '.join(_CONNECTIONS)}.")
-
-        def declare(function: Callable[[Step[I], DbT], O]) -> TransactionStep[I, DbT, O]:
-            names = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]
-            read = partial(read_transaction, names=names)
-            draft = self._draft(function, options, read, sort=Sort.TRANSACTION, connection=kind)
-            return self._keep(TransactionStep[I, DbT, O](draft), draft)
-
-        return declare
-
-    def declare(
-        self, function: Callable[..., object], options: Mapping[str, object], *, names: Mapping[str, Any], effect: Effect
-    ) -> EffectStep[I, Any]:
-        """Adds a step; what `@workflow.step(effect)` does."""
-        draft = self._draft(function, options, partial(read_step, names=names), sort=Sort.STEP, effect=effect)
-        return self._keep(EffectStep[I, Any](draft), draft)
 
     # ── what the engine and the faces use ──
 
@@ -179,5 +119,6 @@ class Workflow(Triggered[I], Generic[I]):
     def _build(self) -> Built:
         if self._built is None:
             triggers = tuple(trigger.spec for trigger in self._triggers.values())
-            self._built = build(dataclasses.replace(self._frame, triggers=triggers), self.input_adapter, self._steps)
+            self._built = build(dataclasses.replace(self._frame, triggers=triggers), self.input_adapter, self._graph.steps)
+            self._graph.closed = True
         return self._built

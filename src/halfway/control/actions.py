@@ -30,7 +30,7 @@ from halfway.domain.facts import (
 )
 from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.plan import plan
-from halfway.domain.run import Key, Kind, Record, Snapshot
+from halfway.domain.run import Key, Kind, Record, Snapshot, meant
 from halfway.domain.spec import WorkflowSpec
 from halfway.domain.waits import is_gate
 from halfway.errors import Conflict, InvalidInput, NotAllowed, NotFound
@@ -248,7 +248,7 @@ class Actions:
     def shown_hash(self, run_id: str, spec: WorkflowSpec, step: str) -> str | None:
         """The hash of what a person is shown about this step; None if nobody is asked to approve it."""
         detail = self._reading.detail(run_id)
-        record = open_record(Snapshot(detail.run, {one.record.key: one.record for one in detail.records}), step)
+        record = meant({one.record.key: one.record for one in detail.records}, step)
         if record is not None and is_gate(record):
             return what_is_shown(spec, detail, record)[1]
         waits = [wait for wait in self._attention.waits(run_id) if wait.key.step == step and wait.closed_at is None]
@@ -258,8 +258,8 @@ class Actions:
         """What the order brings with it: an output, an approval, an input."""
         if request.step is None:
             return
-        key = Key(request.step)
-        record = open_record(draft.before, request.step)
+        record = meant(draft.before.records, request.step)
+        key = Key(request.step) if record is None else record.key
         undo = record is not None and record.key.kind is Kind.COMPENSATION
         wanted = record is not None and record.status in MARKABLE  # a person who vouches for a result gives no other
         if request.output is not None and not undo and wanted:
@@ -299,21 +299,13 @@ class Actions:
 
 def demand_of(spec: WorkflowSpec, snapshot: Snapshot, step: str | None) -> Demand:
     """What an order is about, as far as permissions are concerned."""
-    record = None if step is None else open_record(snapshot, step)
+    record = None if step is None else meant(snapshot.records, step)
     role = spec.owner
     if record is not None:
         role = record.asks or spec.decides(spec.unit(record.key))
     elif step is not None and step in spec.by_name:
         role = spec.decides(spec.by_name[step])
     return Demand(snapshot.run.id, spec.type, spec.owner, step, role)
-
-
-def open_record(snapshot: Snapshot, step: str) -> Record | None:
-    """The record that an order about a step means: its compensation while that is open, else the step itself."""
-    undo = snapshot.records.get(Key(step, kind=Kind.COMPENSATION))
-    if undo is not None and undo.status not in (RecordStatus.SUCCESS, RecordStatus.SKIPPED):
-        return undo
-    return snapshot.records.get(Key(step))
 
 
 def _approval(request: Request, record: Record, now: int) -> str:

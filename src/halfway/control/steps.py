@@ -81,6 +81,26 @@ class UndoShown:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RoundShown:
+    """What an earlier round of a loop has brought."""
+
+    id: str
+    round: int
+    status: str
+    effect: str
+    attempts: int
+    output: object
+    error_code: str
+    message: str
+
+    def to_json(self) -> Json:
+        return {
+            "id": self.id, "round": self.round, "status": self.status, "effect": self.effect, "attemptCount": self.attempts,
+            "output": self.output, "errorCode": self.error_code or None, "errorMessage": self.message or None,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
 class StepShown:
     """One step of a run, also one that has not begun."""
 
@@ -102,6 +122,8 @@ class StepShown:
     artifacts: tuple[Json, ...]
     waits: WaitShown | None = None
     undo: UndoShown | None = None
+    round: int = 1
+    rounds: tuple[RoundShown, ...] = ()  # of a loop, those before this one
     probe_said: str = ""  # why its probe, or that of its undo, could not tell
 
     def to_json(self) -> Json:
@@ -112,6 +134,7 @@ class StepShown:
             "completedAt": rfc3339(self.ended_at), "attempts": [one.to_json() for one in self.history], "evidence": list(self.evidence),
             "artifacts": list(self.artifacts), "waits": None if self.waits is None else self.waits.to_json(),
             "undo": None if self.undo is None else self.undo.to_json(), "probeSaid": self.probe_said or None,
+            "round": self.round, "rounds": [one.to_json() for one in self.rounds],
         }  # fmt: skip
 
 
@@ -120,24 +143,28 @@ DOUBTFUL = (RecordStatus.UNKNOWN, RecordStatus.WAITING)
 
 def steps_shown(spec: WorkflowSpec, detail: Detail, waits: Sequence[WaitRow], effects: Sequence[EffectView]) -> Iterator[StepShown]:
     """Puts together what the database knows about each step."""
-    records: defaultdict[str, dict[Kind, RecordDetail]] = defaultdict(dict)
+    rounds: defaultdict[str, list[RecordDetail]] = defaultdict(list)
     for one in detail.records:
-        records[one.record.key.step][one.record.key.kind] = one
+        rounds[one.record.key.step].append(one)
     happened = {effect.step: effect.happened for effect in effects}
     for step in spec.steps:
         effect = happened.get(step.name, Happened.NONE)
-        yield _step(spec, step, detail, records=records[step.name], waits=waits, effect=effect)
+        yield _step(spec, step, detail, rounds=rounds[step.name], waits=waits, effect=effect)
 
 
 def _step(
-    spec: WorkflowSpec, step: StepSpec, detail: Detail, *, records: Mapping[Kind, RecordDetail], waits: Sequence[WaitRow], effect: Happened
+    spec: WorkflowSpec, step: StepSpec, detail: Detail, *, rounds: Sequence[RecordDetail], waits: Sequence[WaitRow], effect: Happened
 ) -> StepShown:  # fmt: skip
+    """As it stands in its last round, with the attempts of all."""
+    last = max((one.record.key.round for one in rounds if one.record.key.kind is Kind.STEP), default=1)
+    records: Mapping[Kind, RecordDetail] = {one.record.key.kind: one for one in rounds if one.record.key.round == last}
     run_id, own, undo = detail.run.id, records.get(Kind.STEP), records.get(Kind.COMPENSATION)
     record = None if own is None else own.record
     begun = record is not None and (record.attempts or effect is Happened.UNKNOWN)
-    history = [_attempt(run_id, one.record.key, attempt) for one in records.values() for attempt in one.attempts]
+    history = [_attempt(run_id, one.record.key, attempt) for one in rounds for attempt in one.attempts]
     return StepShown(
-        id=Key(step.name).name_in(run_id), name=step.name, sequence=spec.order[step.name],
+        id=Key(step.name, last).name_in(run_id), round=last,
+        rounds=tuple(_round(run_id, one) for one in rounds if _is_past(one, last)), name=step.name, sequence=spec.order[step.name],
         status=(RecordStatus.PENDING if record is None else record.status).value,
         kind=step.sort.value if step.effect is None else step.effect.value,
         effect=(effect if begun else Happened.NONE).value,
@@ -154,6 +181,18 @@ def _step(
         ),
         waits=None if own is None else _wait(spec, detail, own, waits),
         undo=None if undo is None else _undo(spec, detail, undo), probe_said=_probe_said(records),
+    )  # fmt: skip
+
+
+def _is_past(one: RecordDetail, last: int) -> bool:
+    return one.record.key.kind is Kind.STEP and one.record.key.round < last
+
+
+def _round(run_id: str, one: RecordDetail) -> RoundShown:
+    record = one.record
+    return RoundShown(
+        id=record.key.name_in(run_id), round=record.key.round, status=record.status.value, effect=record.effect.value,
+        attempts=record.attempts, output=_output(one), error_code=record.code, message=one.error or "",
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from halfway.domain.facts import Told
 from halfway.domain.lifecycle import RecordStatus, Trigger
+from halfway.domain.loops import failed, sends_back
 from halfway.domain.run import Kind, Record
 from halfway.domain.spec import DAY, Sort, Then, WaitSpec
 from halfway.domain.turn import Turn
@@ -49,6 +50,9 @@ def reject(turn: Turn, record: Record, by: str) -> None:
         turn.tell(Told.PERSON_NEEDED, record)
     elif is_gate(record):
         end_unmet(turn, record, REJECTED, Then.FAIL, Trigger.REJECTED)
+    elif sends_back(turn.step(record.key).rewind, REJECTED):  # a person wants it done differently
+        turn.close_wait(record, REJECTED)
+        failed(turn, record._replace(code=REJECTED, asks="", ended_at=turn.now), Trigger.REJECTED)
     else:
         end_unmet(turn, record, REJECTED, wait.on_reject, Trigger.REJECTED)
 

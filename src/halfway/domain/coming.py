@@ -12,7 +12,7 @@ from halfway.domain.spec import Sort, Then
 from halfway.domain.standing import HELD, undone_later
 from halfway.domain.view import View
 
-HELPERS = (Kind.PROBE, Kind.CHECK, Kind.COMPENSATION_PROBE, Kind.DRAFT)
+HELPERS = (Kind.PROBE, Kind.CHECK, Kind.CONDITION, Kind.COMPENSATION_PROBE, Kind.DRAFT)
 WORDS = {Kind.COMPENSATION_PROBE: "UNDO_PROBE"}
 PROBES = (Kind.PROBE, Kind.COMPENSATION_PROBE)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from halfway.domain import doubt, orders, outcome, undo, waits
+from halfway.domain import doubt, joins, orders, outcome, undo, waits
 from halfway.domain.facts import (
     Arrived,
     Claimed,
@@ -145,7 +145,7 @@ def _go_on(turn: Turn) -> None:
         if turn.run.undo is not None:
             undo.go_on(turn)
     elif not turn.run.blocked:
-        _make_ready(turn)
+        joins.make_ready(turn)
 
 
 def _is_due(record: Record, ready_at: int, now: int) -> bool:
@@ -155,41 +155,8 @@ def _is_due(record: Record, ready_at: int, now: int) -> bool:
     return record.status is RecordStatus.WAITING or (record.status is RecordStatus.UNKNOWN and not record.asks)
 
 
-CHECKED = (RecordStatus.SUCCESS, RecordStatus.SKIPPED)
-
-
-def _make_ready(turn: Turn) -> None:
-    """Joins are recomputed from the rows: a step is ready when everything it stands after has succeeded, or was waived."""
-    done: set[str] = set()
-    for key, known in turn.records.items():
-        if key.kind is Kind.STEP:
-            if known.status is RecordStatus.SUCCESS or (known.status is RecordStatus.SKIPPED and known.code == orders.WAIVED):
-                done.add(key.step)
-        elif key.kind is Kind.CHECK and known.status not in CHECKED:
-            return  # a resume still looks at what it builds on, or found it broken
-    for step, key in turn.spec.places:
-        if step.name in done or not done.issuperset(step.after):
-            continue
-        record = turn.records.get(key)
-        if record is None:
-            record = Record(key, RecordStatus.PENDING, ready_at=_place_in_line(turn, step.after))
-        elif record.status is RecordStatus.PENDING and record.ready_at is None:
-            record = record._replace(ready_at=turn.now)
-        else:
-            continue
-        if waits.needs_gate(turn, record):
-            waits.gate(turn, record)
-        else:
-            turn.move(record, Trigger.BECAME_READY)
-
-
-def _place_in_line(turn: Turn, after: tuple[str, ...]) -> int:
-    """A step keeps its run's place: runs that began earlier go on before later ones begin."""
-    return turn.run.created_at if after else turn.now
-
-
 def _close_pending(turn: Turn) -> None:
-    for record in turn.of_kind(Kind.STEP, Kind.CHECK):
+    for record in turn.of_kind(Kind.STEP, Kind.CHECK, Kind.CONDITION):
         if record.status is RecordStatus.WAITING:
             turn.close_wait(record, "CLOSED")
             turn.stop(record._replace(asks=""), absent=False)
@@ -254,12 +221,10 @@ def _quiet_status(turn: Turn) -> RunStatus:
         return RunStatus.MANUAL_REQUIRED if spec.on_failure is Then.MANUAL and not decided else RunStatus.FAILED
     if turn.stopping:
         return RunStatus.FAILED
-    steps = turn.of_kind(Kind.STEP)
-    done = sum(1 for record in steps if record.status is RecordStatus.SUCCESS)
-    if done == len(spec.steps):
-        return RunStatus.SUCCESS
-    waived = sum(1 for record in steps if record.status is RecordStatus.SKIPPED and record.code == orders.WAIVED)
-    return RunStatus.PARTIAL_SUCCESS if done + waived == len(spec.steps) else RunStatus.RUNNING
+    steps = turn.steps()
+    if len(steps) < len(spec.steps) or not all(joins.is_passed(turn, record) for record in steps):
+        return RunStatus.RUNNING
+    return RunStatus.SUCCESS if all(joins.is_whole(record) for record in steps) else RunStatus.PARTIAL_SUCCESS
 
 
 FINAL_NOTES: dict[RunStatus, str] = {

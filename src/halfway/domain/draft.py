@@ -8,7 +8,7 @@ from typing import NamedTuple
 from halfway.domain.decide import AT_REST, close, take
 from halfway.domain.facts import Command, Fact, Move
 from halfway.domain.lifecycle import FINAL, Trigger
-from halfway.domain.run import Key, Record, Snapshot
+from halfway.domain.run import Key, Kind, Record, Snapshot, output_of
 from halfway.domain.spec import WorkflowSpec
 from halfway.domain.turn import Turn
 
@@ -88,10 +88,18 @@ class Draft:
         known = len(self._turn.commands)
         take(self._turn, fact)
         added = self._turn.commands[known:]
-        for command in added if self.spec.waits else ():
+        for command in added if self.spec.waits or self.spec.loops else ():
             if isinstance(command, Move) and command.trigger is Trigger.DEFAULTED:
                 self._default(command.record.key)
+            elif isinstance(command, Move) and command.trigger is Trigger.BECAME_READY:
+                self._new_round(command.record.key)
         return added
+
+    def _new_round(self, key: Key) -> None:
+        """What an earlier round gave is kept for its undo, and read by nobody else."""
+        former = self.outputs.pop(key.step, None) if key.round > 1 and key.kind is Kind.STEP else None
+        if former is not None:
+            self.outputs[output_of(key._replace(round=key.round - 1))] = former
 
     def _default(self, key: Key) -> None:
         """A wait that ended in vain gives the value that its definition holds for that."""

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from halfway.domain.check import contract_of
 from halfway.domain.doubt import RESTORED, forgotten, probe_key
+from halfway.domain.joins import WAIVED
 from halfway.domain.lifecycle import RecordStatus
-from halfway.domain.orders import WAIVED
 from halfway.domain.run import Happened, Key, Kind, Record
 from halfway.domain.sentences import Sentence, moment
 from halfway.domain.spec import Sort, StepSpec
@@ -43,15 +43,26 @@ class EffectView:
 
 
 def effects(view: View) -> tuple[EffectView, ...]:
-    return tuple(_effect(view, step) for step in view.spec.steps if step.can_be_lost or step.sort is Sort.TRANSACTION)
+    """Of every step, and of the earlier rounds of a loop what they left behind."""
+    steps = [step for step in view.spec.steps if step.can_be_lost or step.sort is Sort.TRANSACTION]
+    return tuple(_effect(view, step, record) for step in steps for record in (*_earlier(view, step), view.record(step.name)))
 
 
-def _effect(view: View, step: StepSpec) -> EffectView:
-    record = view.record(step.name)
+def _earlier(view: View, step: StepSpec) -> list[Record]:
+    rounds = [record for record in view.of_kind(Kind.STEP) if record.key.step == step.name and view.turn.superseded(record)]
+    return [record for record in rounds if record.effect in (Happened.HAPPENED, Happened.UNKNOWN)]
+
+
+def name_of(view: View, record: Record) -> str:
+    """A step by its name; an earlier round of it with its number."""
+    return f"{record.key.step}#{record.key.round}" if view.turn.superseded(record) else record.key.step
+
+
+def _effect(view: View, step: StepSpec, record: Record | None) -> EffectView:
     happened, sentence = _happened(view, step, record)
     undo, undone = _undo(view, step, record)
     return EffectView(
-        step=step.name,
+        step=step.name if record is None else name_of(view, record),
         effect="TRANSACTION" if step.effect is None else step.effect.value,
         happened=happened,
         sentence=sentence,
@@ -105,7 +116,7 @@ def lost_attempt(record: Record) -> int:
 
 
 def _undo(view: View, step: StepSpec, record: Record | None) -> tuple[Undone | None, Sentence | None]:
-    undo = view.record(step.name, Kind.COMPENSATION)
+    undo = None if record is None else view.snapshot.records.get(undo_key(record.key))
     if undo is not None:
         return state_of(undo), _told(view, step, undo)
     if view.snapshot.run.undo is None or view.over or record is None or record.effect is not Happened.HAPPENED:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from halfway.domain.coming import Coming, coming
 from halfway.domain.effects import EffectView, effects
+from halfway.domain.joins import RULED_OUT, WAIVED, is_passed
 from halfway.domain.lifecycle import RecordStatus
-from halfway.domain.orders import WAIVED
 from halfway.domain.run import Kind, Record, Snapshot
 from halfway.domain.sentences import Sentence
 from halfway.domain.spec import WorkflowSpec
@@ -38,8 +38,8 @@ class Explanation:
 def explain(spec: WorkflowSpec, snapshot: Snapshot, now: int, *, workers: int | None = None) -> Explanation:
     """`workers`: how many are alive, None if that is not known."""
     view = View(spec, snapshot, now, workers)
-    steps = view.of_kind(Kind.STEP)
-    done = sum(record.status is RecordStatus.SUCCESS for record in steps)
+    steps = view.steps
+    done = sum(record.status is RecordStatus.SUCCESS or record.code == RULED_OUT for record in steps)
     current = _current(view)
     return Explanation(
         done=done,
@@ -61,11 +61,13 @@ def _current(view: View) -> tuple[str, ...]:
 def _progress(view: View, steps: tuple[Record, ...], done: int, current: tuple[str, ...]) -> Sentence:
     total = len(view.spec.steps)
     skipped = [record.key.step for record in steps if record.status is RecordStatus.SKIPPED and record.code == WAIVED]
+    skipped += [record.key.step for record in steps if record.status is RecordStatus.FAILED and is_passed(view.turn, record)]
     if done == total:
         return Sentence("ALL_DONE", {"total": total})
     if view.snapshot.run.started_at is None and all(record.status is RecordStatus.PENDING for record in steps):
         return Sentence("NOT_STARTED", {"total": total})
-    stands = current or tuple(record.key.step for record in steps if record.status is RecordStatus.FAILED)
+    failed = [record for record in steps if record.status is RecordStatus.FAILED and not is_passed(view.turn, record)]
+    stands = current or tuple(record.key.step for record in failed)
     if stands:
         return Sentence("DONE_AND_AT", {"done": done, "total": total, "current": ", ".join(stands)})
     if skipped:

@@ -53,6 +53,7 @@ class Trigger(StrEnum):
     APPROVED = "approved"
     REJECTED = "rejected"
     WAIVED = "waived"  # a person goes on without it
+    RULED_OUT = "ruled_out"  # its condition does not hold
 
 
 _R, _T = RecordStatus, Trigger
@@ -98,6 +99,7 @@ RECORD_TRANSITIONS: Mapping[tuple[RecordStatus, Trigger], RecordStatus] = Mappin
         (_R.WAITING, _T.REOPENED): _R.PENDING,  # it waits anew
         (_R.PENDING, _T.APPROVAL_ASKED): _R.WAITING,
         (_R.PENDING, _T.WAIVED): _R.SKIPPED,
+        (_R.PENDING, _T.RULED_OUT): _R.SKIPPED,
         (_R.FAILED, _T.WAIVED): _R.SKIPPED,
         (_R.FAILED, _T.FOUND): _R.SUCCESS,  # it happened and then failed; its undo needs what it gave
         (_R.SUCCESS, _T.INVALIDATED): _R.PENDING,

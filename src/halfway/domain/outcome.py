@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from halfway.domain import waits
+from halfway.domain import joins, loops, waits
 from halfway.domain.contract import Rule, rule_for
 from halfway.domain.doubt import RESTORED, answered, forgotten, happened, probed_key
 from halfway.domain.facts import Finished, Late, SettleAttempt, Tell, Told
@@ -23,6 +23,8 @@ def finished(turn: Turn, fact: Finished) -> None:
         _probe_finished(turn, record, attempt, fact.report)
     elif fact.key.kind is Kind.CHECK:
         _check_finished(turn, record, attempt, fact.report)
+    elif fact.key.kind is Kind.CONDITION:
+        _condition_finished(turn, record, attempt, fact.report)
     elif fact.key.kind is Kind.DRAFT:
         _draft_finished(turn, record, attempt, fact.report)
     else:
@@ -48,7 +50,10 @@ def _step_finished(turn: Turn, record: Record, attempt: Attempt, report: Report)
     record = record._replace(open=turn.end(record, attempt, report, unsettled=False))
     if report.ended is Ended.FAILED and not record.unsettled:
         record = record._replace(code=report.code, effect=still(record, report.effect), ended_at=turn.now)
-        turn.fail(record, Trigger.FAILED)
+        if report.rewinds and step.rewind is not None:
+            loops.failed(turn, record, Trigger.FAILED)
+        else:
+            turn.fail(record, Trigger.FAILED)
     else:
         turn.retry_or_stop(record, report)
 
@@ -100,6 +105,22 @@ def _draft_finished(turn: Turn, draft: Record, attempt: Attempt, report: Report)
         turn.move(draft._replace(ended_at=turn.now, code=report.code, ready_at=None), Trigger.FAILED)
     else:
         turn.retry_or_stop(draft, report)
+
+
+def _condition_finished(turn: Turn, asked: Record, attempt: Attempt, report: Report) -> None:
+    """Whether a step runs at all. Where that cannot be said, the step has failed before it began."""
+    asked = count(asked, report)._replace(open=turn.end(asked, attempt, report, unsettled=False))
+    if report.ended is Ended.SUCCESS:
+        code = "" if report.answer is Answer.HOLDS else joins.RULED_OUT
+        turn.move(asked._replace(ended_at=turn.now, code=code, ready_at=None), Trigger.SUCCEEDED)
+        turn.note("step.completed", asked.key, attempt.n, holds=not code)
+    elif turn.stopping or not (report.final or asked.failures >= turn.retry_of(asked.key).attempts or asked.lost >= DEATHS):
+        turn.retry_or_stop(asked, report)
+    else:
+        turn.move(asked._replace(ended_at=turn.now, code=report.code, ready_at=None), Trigger.FAILED)
+        key = asked.key._replace(kind=Kind.STEP)
+        step = turn.records.get(key) or Record(key, RecordStatus.PENDING)
+        turn.fail(step._replace(code=report.code, ended_at=turn.now), Trigger.FAILED)
 
 
 def _check_finished(turn: Turn, check: Record, attempt: Attempt, report: Report) -> None:

@@ -15,7 +15,7 @@ from halfway.domain import undo
 from halfway.domain.decide import decide, evolve
 from halfway.domain.facts import Move, Order
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
-from halfway.domain.run import ACTING, Key, Kind, Record, Snapshot
+from halfway.domain.run import ACTING, Kind, Record, Snapshot, latest
 from halfway.domain.spec import Sort, WorkflowSpec
 from halfway.domain.turn import Turn
 from halfway.domain.waits import needs_gate
@@ -57,14 +57,14 @@ def plan(spec: WorkflowSpec, snapshot: Snapshot, order: Order, now: int) -> Plan
     moved = {command.record.key for command in commands if isinstance(command, Move)}
     turn = Turn(spec, after, now)
     stops = turn.stopping or after.run.status in FINAL
-    steps = {step.name: _step(after, step.name) for step in spec.steps}
+    steps = {step.name: latest(after.records, step.name) for step in spec.steps}
     waiting = [record for record in after.records.values() if record.status is RecordStatus.PENDING]
     ahead = tuple(name for name, record in steps.items() if not stops and (record is None or _is_ahead(record)))
     undone = tuple(_undoings(turn)) if after.run.undo is not None else ()
     made = Plan(
         before=snapshot.run.status,
         after=after.run.status,
-        again=_names(record for record in waiting if record.key in moved and record.key.kind in ACTING and record.attempts),
+        again=_names(record for record in waiting if record.key in moved and record.key.kind in ACTING and _was_done(record)),
         checked=_names(record for record in waiting if record.key.kind is Kind.CHECK),
         probed=_names(record for record in after.records.values() if _is_probed(turn, record)),
         kept=tuple(name for name, record in steps.items() if record is not None and record.status is RecordStatus.SUCCESS),
@@ -84,12 +84,13 @@ def _in_order(spec: WorkflowSpec, snapshot: Snapshot) -> Snapshot:
     return Snapshot(snapshot.run, {key: snapshot.records[key] for key in keys})
 
 
-def _step(snapshot: Snapshot, name: str) -> Record | None:
-    return next((record for key, record in snapshot.records.items() if key.step == name and key.kind is Kind.STEP), None)
+def _was_done(record: Record) -> bool:
+    """Whether it has been tried, in this round or in an earlier one."""
+    return bool(record.attempts) or record.key.round > 1
 
 
 def _is_ahead(record: Record) -> bool:
-    return not record.attempts and record.status in (RecordStatus.PENDING, RecordStatus.WAITING, RecordStatus.UNKNOWN)
+    return not _was_done(record) and record.status in (RecordStatus.PENDING, RecordStatus.WAITING, RecordStatus.UNKNOWN)
 
 
 def _open(steps: dict[str, Record | None]) -> tuple[str, ...]:
@@ -136,7 +137,7 @@ def _approvals(turn: Turn, begin: tuple[str, ...], undone: tuple[Undoing, ...]) 
         if record.asks:
             yield record.key.step, record.asks
     for name in begin:
-        step, known = turn.spec.by_name[name], turn.records.get(Key(name))
+        step, known = turn.spec.by_name[name], turn.latest(name)
         if step.sort is Sort.APPROVAL and step.wait is not None:
             yield name, step.wait.role
         elif step.requires_approval if known is None else needs_gate(turn, known):

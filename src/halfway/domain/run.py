@@ -15,6 +15,7 @@ class Kind(StrEnum):
     STEP = "STEP"
     PROBE = "PROBE"
     CHECK = "CHECK"
+    CONDITION = "CONDITION"  # whether a step runs at all
     COMPENSATION = "COMPENSATION"
     COMPENSATION_PROBE = "COMPENSATION_PROBE"  # looks whether a compensation has happened
     DRAFT = "DRAFT"  # what a person is shown before a compensation is approved
@@ -41,9 +42,38 @@ class Key(NamedTuple):
         return f"{name}:undo" if self.kind in UNDOING else name
 
 
-def draft_of(step: str) -> str:
+def latest(records: Mapping[Key, Record], step: str) -> Record | None:
+    """The record of a step in its last round; None if it has none yet. Rounds follow each other without a gap."""
+    found, record = None, records.get(Key(step))
+    while record is not None:
+        found, record = record, records.get(Key(step, record.key.round + 1))
+    return found
+
+
+SETTLED_UNDO = (RecordStatus.SUCCESS, RecordStatus.SKIPPED)
+
+
+def meant(records: Mapping[Key, Record], step: str) -> Record | None:
+    """The record that an order about a step means: its compensation while that is open, else the step in its last round."""
+    undos = [one for key, one in records.items() if key.kind is Kind.COMPENSATION and key.step == step and one.status not in SETTLED_UNDO]
+    if undos:  # of several rounds the one that waits for a person, and the last one first
+        return max(undos, key=lambda one: (bool(one.asks), one.key.round))
+    return latest(records, step)
+
+
+def output_of(key: Key) -> str:
+    """Under which name the output of a record stands for those who read it when a later round has one of its own."""
+    return f"{key.step}#{key.round}"
+
+
+def error_of(step: str) -> str:
+    """Under which name the error text of a failed step stands beside the outputs of steps."""
+    return f"{step}#error"
+
+
+def draft_of(key: Key) -> str:
     """Under which name the draft of a compensation stands beside the outputs of steps; no step can have it."""
-    return f"{step}#draft"
+    return f"{key.step}#{key.round}#draft"
 
 
 class Happened(StrEnum):
@@ -174,5 +204,6 @@ class Report(NamedTuple):
     gone_after: int = 0  # how long after that it may still send (a cancelled coroutine)
     death: bool = False  # its worker died
     final: bool = False  # never retried, whatever Retry says
+    rewinds: bool = False  # it failed in the way that sends its run back to an earlier step
     waits: str | None = None  # of a wait: the key of what it waits for, or the hash of what a person is shown
     until: int | None = None  # of a wait for a time

@@ -46,6 +46,12 @@ SENTENCES: dict[str, str] = {
     # why it stands
     "FAILED": "Step {step} failed with {code}; attempts in all: {attempts}.",
     "FAILED_ASKS": "Step {step} failed with {code}; attempts in all: {attempts}. {role} decides how it goes on.",
+    "FAILED_OPTIONAL": "Step {step} failed with {code}; it is optional, so the run goes on without it.",
+    "TOO_FEW": "Step {step} needs more of what stands before it than came through.",
+    "TOO_FEW_ASKS": "Step {step} needs more of what stands before it than came through. {role} decides how it goes on.",
+    "ROUNDS_SPENT": "Step {step} failed with {code} in {rounds} rounds, and no round is left.",
+    "ROUNDS_SPENT_ASKS": "Step {step} failed with {code} in {rounds} rounds, and no round is left. {role} decides how it goes on.",
+    "RULED_OUT": "Step {step} was not needed: {condition} does not hold.",
     "POISON": "Step {step} was stopped: its worker died during it {deaths} times.",
     "IN_DOUBT": "Nobody knows whether {step} happened ({code}), and a machine must not repeat it. {role} decides.",
     "IN_DOUBT_RESTORED": "Nobody knows whether {step} happened: the database was restored, and the record of it may be missing. "
@@ -98,6 +104,8 @@ SENTENCES: dict[str, str] = {
     "ASKS_AT": "At {at} a person is asked about {step}, if its answer has not come by then.",
     "CHECK_READY": "The check of {step} before the resume waits for a worker.",
     "CHECK_RUNNING": "The check of {step} before the resume is running.",
+    "CONDITION_READY": "The condition of {step} waits for a worker.",
+    "CONDITION_RUNNING": "The condition of {step} is being looked at.",
     "GOES_ON_AT": "Step {step} goes on at {at}.",
     "LATE_PROBE": "If {step} still waits at {at}, its probe is asked.",
     "LATE_RETRY": "If {step} still waits at {at}, it waits anew.",

@@ -124,6 +124,19 @@ class UndoSpec:
         return self.risk in (Risk.HIGH, Risk.CRITICAL)
 
 
+ANY_FAILURE = "*"  # in RewindSpec.on
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewindSpec:
+    """A bounded loop: when the step fails with one of these codes, the run goes back to an earlier one (R-E3)."""
+
+    to: str
+    max: int  # so often; the attempts of all rounds together are one more
+    on: tuple[str, ...]  # codes, or ANY_FAILURE
+    then: OnFailure = Then.MANUAL  # when all rounds are used up
+
+
 @dataclass(frozen=True, kw_only=True)
 class TriggerSpec:
     """What starts a run of this workflow by itself: an event, or the end of another workflow's run (R-C5)."""
@@ -161,6 +174,12 @@ class StepSpec:
     stays: str = ""  # why it may stay when the run is undone
     requires_approval: bool = False  # the approver is asked before every attempt, the first included
     holds: bool = False  # names the business record that it changes: held for every run while its outcome is unknown (R-J2)
+    optional: bool = False  # its failure does not fail the run (R-E1)
+    condition: str = ""  # the name of the function that says whether it runs at all (R-E2)
+    at_least: int | None = None  # so many of the optional steps in `after` must have succeeded
+    rewind: RewindSpec | None = None
+    per_round: bool = False  # in a loop: each round is an effect, or a wait, of its own
+    once: bool = False  # in a loop: what the first round did is kept
     code: str = ""  # what a worker must have to run it: hash of workflow, name, effect and schemas
 
     @property
@@ -239,6 +258,20 @@ class WorkflowSpec:
         """Whether any of its steps waits for something."""
         return any(step.waits for step in self.steps)
 
+    @cached_property
+    def may_lack(self) -> frozenset[str]:
+        """The steps that may end without an output while their run goes on."""
+        return frozenset(step.name for step in self.steps if step.optional or step.condition)
+
+    @cached_property
+    def loops(self) -> dict[str, tuple[str, ...]]:
+        """For each step that may send the run back the steps that are then done again, itself included."""
+        return {step.name: self._between(step.rewind.to, step.name) for step in self.steps if step.rewind is not None}
+
+    def _between(self, first: str, last: str) -> tuple[str, ...]:
+        after, before = self.ancestors, {*self.ancestors[last], last}
+        return tuple(step.name for step in self.steps if step.name in before and (step.name == first or first in after[step.name]))
+
     def decides(self, step: StepSpec) -> str:
         """The role that a step asks: of an approval the one that it names, else its approver, else the owner.
 
@@ -258,7 +291,7 @@ class WorkflowSpec:
 
     @cached_property
     def ancestors(self) -> dict[str, frozenset[str]]:
-        """For each step all steps that must have succeeded before it."""
+        """For each step all steps that stand before it."""
         found: dict[str, frozenset[str]] = {}
         for step in self.steps:  # declared in order, so earlier steps are known
             found[step.name] = frozenset(step.after).union(*(found[name] for name in step.after))
@@ -308,6 +341,7 @@ def _step(data: dict[str, Any]) -> StepSpec:
     data["on_failure"] = Then(data["on_failure"])
     data["wait"] = _wait(data.get("wait"))
     data["undo"] = _undo(data.get("undo"))
+    data["rewind"] = _rewind(data.get("rewind"))
     return StepSpec(**data)
 
 
@@ -317,6 +351,14 @@ def _probe(data: dict[str, Any] | None) -> ProbeSpec | None:
     told = _known(ProbeSpec, data)
     told["retry"] = RetrySpec(**_known(RetrySpec, data["retry"]))
     return ProbeSpec(**told)
+
+
+def _rewind(data: dict[str, Any] | None) -> RewindSpec | None:
+    if data is None:
+        return None
+    told = _known(RewindSpec, data)
+    told["on"], told["then"] = tuple(data["on"]), Then(data["then"])
+    return RewindSpec(**told)
 
 
 def _wait(data: dict[str, Any] | None) -> WaitSpec | None:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from halfway.domain.approvals import REJECTED
 from halfway.domain.doubt import RESTORED
 from halfway.domain.effects import may_be_missing
+from halfway.domain.joins import RULED_OUT, TOO_FEW, WAIVED, is_passed
 from halfway.domain.lifecycle import RecordStatus, RunStatus
-from halfway.domain.orders import WAIVED
+from halfway.domain.loops import made, sends_back
 from halfway.domain.run import ALL_BACK, UNDOING, Intent, Kind, Record
 from halfway.domain.sentences import Sentence, moment
 from halfway.domain.spec import Sort
 from halfway.domain.turn import DEATHS
-from halfway.domain.undo import HANDED_OVER, Fate, fate, in_reverse
+from halfway.domain.undo import HANDED_OVER, Fate, fate, in_reverse, undo_key
 from halfway.domain.view import View
 from halfway.domain.waits import TIMED_OUT, is_gate
 
@@ -25,7 +26,7 @@ def reasons(view: View) -> Iterator[Sentence]:
     if view.status is RunStatus.SUCCESS:
         return
     yield from _restored(view)
-    for record in view.of_kind(Kind.STEP):
+    for record in view.steps:
         yield from _of_step(view, record)
     for check in view.of_kind(Kind.CHECK):
         if check.status is RecordStatus.FAILED:
@@ -78,7 +79,23 @@ def _failure(view: View, record: Record, told: dict[str, object]) -> Iterator[Se
         return
     if record.lost >= DEATHS:
         yield Sentence("POISON", {"step": record.key.step, "deaths": record.lost})
-    yield Sentence("FAILED_ASKS" if record.asks else "FAILED", told)
+    if is_passed(view.turn, record):
+        yield Sentence("FAILED_OPTIONAL", told)
+    elif record.code == TOO_FEW:
+        yield Sentence("TOO_FEW_ASKS" if record.asks else "TOO_FEW", told)
+    elif spent := rounds_spent(view, record):
+        yield Sentence("ROUNDS_SPENT_ASKS" if record.asks else "ROUNDS_SPENT", {**told, "rounds": spent})
+    else:
+        yield Sentence("FAILED_ASKS" if record.asks else "FAILED", told)
+
+
+def rounds_spent(view: View, record: Record) -> int:
+    """How many rounds of its loop are used up, if that is why it stands; 0 if not."""
+    rewind = view.unit(record).rewind
+    if not sends_back(rewind, record.code) or rewind is None:
+        return 0
+    gone = len(made(view.snapshot.records, record.key.step))
+    return gone + 1 if gone >= rewind.max else 0
 
 
 def _unmet(view: View, record: Record) -> str | None:
@@ -95,6 +112,8 @@ def _left_out(view: View, record: Record, told: dict[str, object]) -> Iterator[S
     unmet = _unmet(view, record)
     if record.code == WAIVED:
         yield Sentence("LEFT_OUT", told)
+    elif record.code == RULED_OUT:
+        yield Sentence("RULED_OUT", {**told, "condition": view.unit(record).condition})
     elif unmet is not None:
         yield Sentence(unmet, told)
         yield Sentence("STOPS_IT", {})
@@ -184,5 +203,5 @@ def undone_later(view: View) -> tuple[str, ...]:
     """What has happened and is still to be undone, the last one first; what stays is not in it."""
     if view.snapshot.run.undo is None or view.over:
         return ()
-    ahead = [record for record in in_reverse(view.turn) if view.record(record.key.step, Kind.COMPENSATION) is None]
+    ahead = [record for record in in_reverse(view.turn) if undo_key(record.key) not in view.snapshot.records]
     return tuple(record.key.step for record in ahead if fate(view.turn, record) not in (Fate.STAYS, Fate.KEPT, Fate.NO_UNDO))

@@ -73,7 +73,7 @@ def _start(view: View, code: str) -> Suggestion:
 
 
 def _orders(view: View) -> Iterator[Suggestion]:
-    for record in view.of_kind(Kind.STEP):
+    for record in view.steps:
         yield from _about_step(view, record)
     for check in view.of_kind(Kind.CHECK):
         if check.status is RecordStatus.FAILED and check.asks:
@@ -214,7 +214,7 @@ def _about_undo(view: View, undo: Record) -> Iterator[Suggestion]:
 
 
 def _go_on(view: View) -> Iterator[Suggestion]:
-    run, failed = view.snapshot.run, [record for record in view.of_kind(Kind.STEP) if record.status is RecordStatus.FAILED]
+    run, failed = view.snapshot.run, [record for record in view.steps if record.status is RecordStatus.FAILED]
     code = "RESUME_AFTER_ALL" if run.status is RunStatus.CANCELLED else "RESUME"
     resume = list(_try(view, code, ResumeAsked(), _typed(view, "resume"))) if not _only_late(view) else []
     yield from resume
@@ -233,8 +233,8 @@ def _go_on(view: View) -> Iterator[Suggestion]:
 
 def _only_late(view: View) -> bool:
     """Whether all that stops it is a wait whose time is over, so that a resume would say less than the orders about that."""
-    late = any(record.status is RecordStatus.WAITING and record.asks for record in view.of_kind(Kind.STEP))
-    return late and not any(record.status is RecordStatus.FAILED for record in view.of_kind(Kind.STEP, Kind.CHECK))
+    late = any(record.status is RecordStatus.WAITING and record.asks for record in view.steps)
+    return late and not any(record.status is RecordStatus.FAILED for record in (*view.steps, *view.of_kind(Kind.CHECK)))
 
 
 def _give_up(view: View) -> Iterator[Suggestion]:

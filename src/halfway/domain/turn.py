@@ -7,7 +7,7 @@ from typing import Any
 from halfway.domain.backoff import delay
 from halfway.domain.facts import CloseWait, Command, EndAttempt, Move, Note, SettleAttempt, Tell, Told
 from halfway.domain.lifecycle import FINAL, RecordStatus, Trigger, advance
-from halfway.domain.run import ALL_BACK, PROBED_BY, Attempt, Happened, Intent, Key, Kind, Record, Report, Snapshot
+from halfway.domain.run import ALL_BACK, PROBED_BY, Attempt, Happened, Intent, Key, Kind, Record, Report, Snapshot, latest
 from halfway.domain.spec import RetrySpec, StepSpec, Then, WorkflowSpec
 
 DEATHS = 3  # attempts ended by the death of their worker, before a record counts as poison (B09)
@@ -63,12 +63,32 @@ class Turn:
             self._failing = any(self.fails_run(record) for record in self.records.values() if record.status is RecordStatus.FAILED)
         return self._failing
 
+    def latest(self, step: str) -> Record | None:
+        """The record of a step in its last round."""
+        return latest(self.records, step)
+
+    def found(self) -> dict[str, Record | None]:
+        """For each step its record in its last round."""
+        if self.spec.loops:
+            return {step.name: self.latest(step.name) for step in self.spec.steps}
+        return {key.step: self.records.get(key) for _, key in self.spec.places}  # the usual case, asked all the time
+
+    def steps(self) -> list[Record]:
+        """The records of all steps that have one, each in its last round."""
+        return [record for record in self.found().values() if record is not None]
+
+    def superseded(self, record: Record) -> bool:
+        """Whether a loop has gone back to its step, so that another round counts."""
+        return record.key._replace(round=record.key.round + 1) in self.records
+
     def gives_up(self, record: Record) -> bool:
         """Whether it is not repeated any more because its run stops; an undo goes on in a run that stops."""
         return record.key.kind is Kind.STEP and self.stopping
 
     def fails_run(self, record: Record) -> bool:
-        return record.status is RecordStatus.FAILED and record.key.kind is Kind.STEP and not record.asks
+        if record.status is not RecordStatus.FAILED or record.key.kind is not Kind.STEP or record.asks:
+            return False
+        return not self.step(record.key).optional and not self.superseded(record)
 
     def approver(self, key: Key) -> str:
         return self.step(key).approver or self.spec.owner
@@ -155,6 +175,8 @@ class Turn:
         kind = record.key.kind
         # Nobody decides about a step of a run that stops; but what could not be undone always needs somebody.
         stops = kind in (Kind.STEP, Kind.CHECK) and (self.run.intent is not None or self.run.undo is not None)
+        if kind is Kind.STEP and self.step(record.key).optional and then is not Then.MANUAL:
+            stops = True  # the run goes on without it
         asks = self.approver(record.key) if (kind is Kind.CHECK or then is Then.MANUAL) and not stops else ""
         record = self.move(record._replace(ready_at=None, asks=asks, approved_until=None), trigger)
         self.note("step.failed", record.key, record.attempts, code=record.code)

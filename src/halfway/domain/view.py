@@ -8,7 +8,7 @@ from functools import cached_property
 from halfway.domain.facts import Order
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.plan import Plan, plan
-from halfway.domain.run import Key, Kind, Record, Snapshot
+from halfway.domain.run import Kind, Record, Snapshot, latest
 from halfway.domain.spec import StepSpec, WorkflowSpec
 from halfway.domain.turn import Turn
 from halfway.errors import HalfwayError
@@ -32,8 +32,14 @@ class View:
     def of_kind(self, *kinds: Kind) -> tuple[Record, ...]:
         return tuple(record for record in self.records if record.key.kind in kinds)
 
-    def record(self, step: str, kind: Kind = Kind.STEP) -> Record | None:
-        return self.snapshot.records.get(Key(step, kind=kind))
+    def record(self, step: str) -> Record | None:
+        """The record of a step in its last round."""
+        return latest(self.snapshot.records, step)
+
+    @cached_property
+    def steps(self) -> tuple[Record, ...]:
+        """The records of all steps that have one, each in its last round, in the order of the steps."""
+        return tuple(record for record in self.of_kind(Kind.STEP) if not self.turn.superseded(record))
 
     @cached_property
     def turn(self) -> Turn:

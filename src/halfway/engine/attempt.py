@@ -14,8 +14,9 @@ from uuid import uuid4
 from halfway.authoring.step import Failure
 from halfway.authoring.steps import Handler
 from halfway.domain.draft import Emitted
+from halfway.domain.joins import NOTHING_MISSING
 from halfway.domain.names import check_name
-from halfway.domain.run import ACTING, Key, Kind, draft_of
+from halfway.domain.run import ACTING, Key, Kind, draft_of, output_of
 from halfway.domain.spec import StepSpec
 from halfway.engine.clock import uptime
 from halfway.engine.context import Where
@@ -48,12 +49,14 @@ class Running:
 
     __slots__ = (
         "_cause", "_first", "attempt", "claimed", "correlation_id", "emitted", "ended", "handler", "hold", "input", "key", "lease",
-        "local", "marked", "on_loop", "outputs", "pump", "record", "run_id", "spec", "step_name", "stop_asked", "task", "until",
+        "local", "marked", "missing", "on_loop", "outputs", "pump", "record", "round", "run_id", "spec", "step_name", "stop_asked", "task",
+        "until",
     )  # fmt: skip
 
     def __init__(
         self, pump: Desk, run_id: str, record: Key, n: int, *, handler: Handler, spec: StepSpec, correlation_id: str, input: str,
         outputs: Mapping[str, str], marked: bool, lease: float, on_loop: bool, cause: Failure | None = None,
+        missing: Mapping[str, str] = NOTHING_MISSING,
     ) -> None:  # fmt: skip
         self.pump = pump
         self.handler = handler
@@ -61,6 +64,7 @@ class Running:
         self.run_id = run_id
         self.record = record
         self.step_name = record.step
+        self.round = record.round
         self.attempt = n
         self.correlation_id = correlation_id
         self.key = record.name_in(run_id)
@@ -78,6 +82,7 @@ class Running:
         self.hold: str | None = None  # the business record that it changes
         self.emitted: list[Emitted] = []
         self._cause = cause
+        self.missing = missing
         self.task: asyncio.Task[None] | None = None
 
     # ── what the engine asks ──
@@ -109,11 +114,19 @@ class Running:
     def output_text(self, step: str, /) -> str | None:
         return self.outputs.get(step)
 
+    def missing_text(self, step: str, /) -> str | None:
+        return self.missing.get(step)
+
+    @property
+    def own_output(self) -> str:
+        """What the step returned whose effect is undone or checked, in the round that this attempt is about."""
+        return self.outputs.get(output_of(self.record)) or self.outputs[self.step_name]
+
     def cause(self) -> Failure | None:
         return self._cause
 
     def draft_text(self) -> str | None:
-        return self.outputs.get(draft_of(self.step_name))
+        return self.outputs.get(draft_of(self.record))
 
     def may_emit(self) -> bool:
         return self.record.kind in ACTING

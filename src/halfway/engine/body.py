@@ -91,7 +91,10 @@ def raised(running: Running, mark: Mark | AsyncMark | None, error: BaseException
     proven = prove(mark.failed if mark is not None and mark.failed is not None and place is Place.INSIDE else error)
     if word is None and proven.code:
         code = proven.code
-    return judge(running.spec, Ending(place, code, word, proven.proof, _asked(error))), payload
+    report = judge(running.spec, Ending(place, code, word, proven.proof, _asked(error)))
+    if report.ended is Ended.FAILED and running.record.kind is Kind.STEP and isinstance(error, running.handler.rewind_on):
+        report = report._replace(rewinds=True)
+    return report, payload
 
 
 def _word(running: Running, error: BaseException) -> Word | None:

@@ -32,6 +32,8 @@ def call_of(running: Running) -> tuple[Callable[..., Any], tuple[object, ...], M
         return _there(handler.probe), (step,), None
     if kind is Kind.CHECK:
         return _check(running, handler, step), (), None
+    if kind is Kind.CONDITION:
+        return _there(handler.condition), (step,), None
     if kind is Kind.COMPENSATION_PROBE:
         return _there(handler.undo_probe), (step, _output(running)), None
     if kind is Kind.DRAFT:
@@ -55,7 +57,7 @@ def _there(function: Callable[..., Any] | None) -> Callable[..., Any]:
 
 def _output(running: Running) -> object:
     """What the step returned whose effect is undone."""
-    return decode(running.handler.output_adapter, running.outputs[running.step_name], what=f"output of {running.step_name}")
+    return decode(running.handler.output_adapter, running.own_output, what=f"output of {running.step_name}")
 
 
 def _check(running: Running, handler: Handler, step: Step[Any]) -> Callable[[], Any]:
@@ -88,9 +90,10 @@ def returned(running: Running, mark: Mark | AsyncMark | None, value: object) -> 
     kind = running.record.kind
     if kind in PROBED_BY:
         return _probed(running, value)
-    if kind is Kind.CHECK:
+    if kind in (Kind.CHECK, Kind.CONDITION):
         if value not in (True, False):
-            return Report(Ended.NOTHING, code="VERIFY_NOT_BOOL"), Payload(error="verify must answer True or False")
+            what = "VERIFY" if kind is Kind.CHECK else "CONDITION"
+            return Report(Ended.NOTHING, code=f"{what}_NOT_BOOL"), Payload(error=f"a {what.lower()} function must answer True or False")
         return Report(Ended.SUCCESS, answer=Answer.HOLDS if value else Answer.BROKEN, code="" if value else "NO_LONGER_HOLDS"), Payload()
     if mark is not None and mark.place is Place.BEFORE:
         problem = "left its body without having entered its effect mark."

@@ -47,6 +47,7 @@ class Catalog:
             Kind.STEP: handler.is_async,
             Kind.PROBE: handler.probe_is_async,
             Kind.CHECK: handler.verify_is_async,
+            Kind.CONDITION: False,
             Kind.COMPENSATION: handler.undo_is_async,
             Kind.COMPENSATION_PROBE: handler.undo_probe_is_async,
             Kind.DRAFT: handler.draft_is_async,

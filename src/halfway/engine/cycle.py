@@ -12,8 +12,10 @@ from halfway.domain.contract import cut_short, unstorable
 from halfway.domain.doubt import probed_key
 from halfway.domain.draft import Change, Draft, Payload
 from halfway.domain.facts import Arrived, Claimed, Command, Fact, Finished, Late, LookAgain, Move, OpenWait, StartAttempt
+from halfway.domain.joins import missing
 from halfway.domain.lifecycle import RecordStatus
-from halfway.domain.run import ACTING, PROBED_BY, UNDOING, Ended, Key, Kind, Record, Report, Snapshot, draft_of
+from halfway.domain.loops import cause
+from halfway.domain.run import ACTING, PROBED_BY, UNDOING, Ended, Key, Kind, Record, Report, Snapshot, draft_of, error_of
 from halfway.engine.attempt import Desk, Grant, Running
 from halfway.engine.catalog import Catalog
 from halfway.engine.local import STORED
@@ -266,13 +268,15 @@ class Cycle:
                 draft.payloads[key] = before
         elif payload.output is not None and any(move.keep and move.record.status in _HAS_OUTPUT for move in moves):
             self._put_out(draft, key, payload.output)
+        elif payload.error is not None and key.kind is Kind.STEP and draft.records[key].status is RecordStatus.FAILED:
+            draft.outputs[error_of(key.step)] = payload.error
 
     def _put_out(self, draft: Draft, key: Key, output: str) -> None:
         """What later bodies of the run read."""
         if key.kind is Kind.STEP:
             draft.outputs[key.step] = output
         elif key.kind is Kind.DRAFT:
-            draft.outputs[draft_of(key.step)] = output
+            draft.outputs[draft_of(key)] = output
 
     def _take(self, run_id: str, fact: Fact) -> Sequence[Command]:
         """Decides about a fact; an error of the engine touches this run alone."""
@@ -392,7 +396,7 @@ class Cycle:
                 self.floor, place.run_id, place.key, begun.n, handler=handler, spec=spec,
                 correlation_id=draft.before.run.correlation_id, input=draft.input, outputs=draft.outputs, marked=begun.marked,
                 lease=self.floor.settings.lease, on_loop=self.floor.pool(place.route, place.key.kind) is self.floor.loop,
-                cause=_cause(draft, place.key),
+                cause=_cause(draft, place.key), missing=missing(draft.spec, draft.records, draft.outputs, place.key.step),
             )
         )  # fmt: skip
         return True
@@ -421,11 +425,16 @@ def _still(record: Record, n: int) -> bool:
 
 
 def _cause(draft: Draft, key: Key) -> Failure | None:
-    """Why something is undone: the step that failed, or what was asked of the run."""
+    """Why something is undone, or done once more: the step that failed, or what was asked of the run."""
     if key.kind not in UNDOING:
-        return None
+        failed = cause(draft.spec, draft.records, key.step) if draft.spec.loops else None
+        return None if failed is None else _failure(draft, failed)
     for record in draft.records.values():
         if record.key.kind is Kind.STEP and record.status is RecordStatus.FAILED:
-            return Failure(record.key.step, record.code, "")
+            return _failure(draft, record)
     intent = draft.before.run.intent
     return Failure("", "COMPENSATE" if intent is None else intent.value, "")
+
+
+def _failure(draft: Draft, record: Record) -> Failure:
+    return Failure(record.key.step, record.code, draft.outputs.get(error_of(record.key.step), ""))

@@ -29,7 +29,7 @@ def to_key(step: str, round: int, item: str, kind: str) -> Key:
     return Key(step, round, item, KIND[kind])
 
 
-def to_record(row: Row, open: tuple[Attempt, ...] = ()) -> Record:
+def to_record(row: Iterable[Any], open: tuple[Attempt, ...] = ()) -> Record:
     """From run_id, the key, and the 14 columns of a record."""
     (
         _, step, round, item, kind, status, ready_at, attempts, failures, lost, effect, code, asks, looks, first_at, started_at, ended_at,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from halfway.domain.draft import Change
-from halfway.domain.run import Attempt, Key, Kind, Record, Snapshot, draft_of
+from halfway.domain.run import Attempt, Key, Kind, Record, Snapshot, draft_of, error_of, output_of
 from halfway.ports import Evidence, Granted, Inbox, Left, Loaded, Mark, Ready, Saved
 from halfway.store.database import Session, Work
 from halfway.store.definitions import Definitions
@@ -110,11 +110,21 @@ def load(session: Session, ids: Sequence[str]) -> dict[str, Loaded]:
     for row in session.rows("load_open_attempts", ids=wanted):
         open[row[:5]].append(to_attempt(row))
     for row in rows:
-        record, output = to_record(row[:-1], tuple(open.get(row[:5], ()))), row[-1]
+        *columns, output, error = row
+        record = to_record(columns, tuple(open.get(row[:5], ())))
         records[row[0]][record.key] = record
-        if output is not None:
-            outputs[row[0]][record.key.step if record.key.kind is Kind.STEP else draft_of(record.key.step)] = output
+        _put_out(outputs[row[0]], record.key, output, error)
     return {row[0]: Loaded(Snapshot(to_run(row[:-1]), records[row[0]]), row[-1], outputs[row[0]]) for row in runs}
+
+
+def _put_out(outputs: dict[str, str], key: Key, output: str | None, error: str | None) -> None:
+    """Rounds come in their order: an earlier one steps aside for the last."""
+    if key.round > 1 and key.kind is Kind.STEP and key.step in outputs:
+        outputs[output_of(key._replace(round=key.round - 1))] = outputs.pop(key.step)
+    if output is not None:
+        outputs[key.step if key.kind is Kind.STEP else draft_of(key)] = output
+    if error is not None:
+        outputs[error_of(key.step)] = error
 
 
 def keep(session: Session, rows: Sequence[Evidence | Saved]) -> frozenset[Evidence | Saved]:

@@ -13,10 +13,11 @@ select id, type, version, hash, status, revision, seq, intent, priority, correla
 from halfway_run where id in :ids[];
 
 -- name: load_records
--- All records of runs, with the outputs that later steps read; a wait for a time has its output before it ends.
+-- All records of runs, with the outputs that later steps read, and why steps failed; a wait for a time has its output before it ends.
 select run_id, step, round, item, kind, status, ready_at, attempts, failures, lost, effect, code, asks, looks, first_at,
     started_at, ended_at, approved_until, approved_by,
-    case when (status = 'SUCCESS' or status = 'WAITING') and (kind = 'STEP' or kind = 'DRAFT') then output end as output
+    case when (status = 'SUCCESS' or status = 'WAITING') and (kind = 'STEP' or kind = 'DRAFT') then output end as output,
+    case when status = 'FAILED' and kind = 'STEP' then error end as error
 from halfway_record where run_id in :ids[]
 order by run_id, step, round, item, kind;
 

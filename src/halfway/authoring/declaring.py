@@ -1,0 +1,135 @@
+"""The ways to declare a step, and parts: steps that belong together in a module of their own."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from typing import Any, Generic, Never, Protocol, TypeVar, get_origin, overload
+
+from typing_extensions import Unpack
+
+from halfway.authoring.definition import StepDefinition
+from halfway.authoring.drafts import Standing
+from halfway.authoring.graph import Graph
+from halfway.authoring.options import Defaults, Work
+from halfway.authoring.policy import DEFAULT_QUEUE, NO_ERRORS, THREE_TIMES
+from halfway.authoring.schemas import Misshapen
+from halfway.authoring.shape import read_condition, read_step, read_transaction
+from halfway.authoring.step import AsyncMark, Mark, Step
+from halfway.authoring.steps import EffectStep, TransactionStep
+from halfway.authoring.waits import Waiting
+from halfway.domain.spec import Effect, Sort
+
+I = TypeVar("I")
+I_contra = TypeVar("I_contra", contravariant=True)
+O = TypeVar("O")
+M = TypeVar("M")
+DbT = TypeVar("DbT")
+
+_CONNECTIONS = ("sqlite3.Connection", "psycopg.Connection")
+NO_DEFAULTS = Defaults(on_failure=None, retry=THREE_TIMES, errors=NO_ERRORS, queue=DEFAULT_QUEUE)
+
+
+class StepDecorator(Generic[I, M]):
+    """Turns a function into a step; one that wants to say where its effect begins takes the mark as its second argument."""
+
+    def __init__(self, steps: Steps[I, M], effect: Effect, options: Mapping[str, object]) -> None:
+        self._steps, self._effect, self._options = steps, effect, options
+
+    @overload
+    def __call__(self, function: Callable[[Step[I]], Coroutine[Any, Any, O]], /) -> EffectStep[I, O, M]: ...
+    @overload
+    def __call__(self, function: Callable[[Step[I]], O], /) -> EffectStep[I, O, M]: ...
+    @overload
+    def __call__(self, function: Callable[[Step[I], AsyncMark], Coroutine[Any, Any, O]], /) -> EffectStep[I, O, M]: ...
+    @overload
+    def __call__(self, function: Callable[[Step[I], Mark], O], /) -> EffectStep[I, O, M]: ...
+    def __call__(self, function: Callable[..., object], /) -> EffectStep[I, Any, M]:
+        names = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage] - for models declared beside the step
+        return self._steps.declare(function, self._options, names=names, effect=self._effect)
+
+
+class Steps(Waiting[I, M], Generic[I, M]):
+    """The ways to declare a step; `M` is what reading its output adds when it may have none: None, or nothing."""
+
+    def step(self, effect: Effect, /, **options: Unpack[Work[I]]) -> StepDecorator[I, M]:
+        """Declares a step; its effect decides what a lost answer means."""
+        if effect not in tuple(Effect):
+            raise self._refusal(f"{effect!r} is not an effect.", "Give a member of Effect, as in @workflow.step(Effect.READ).")
+        return StepDecorator(self, Effect(effect), options)
+
+    def transaction(
+        self, connection: type[DbT], /, **options: Unpack[Work[I]]
+    ) -> Callable[[Callable[[Step[I], DbT], O]], TransactionStep[I, DbT, O, M]]:
+        """Declares a step in the own database; what it writes is committed together with its checkpoint."""
+        kind = get_origin(connection) or connection
+        bases = kind.__mro__ if isinstance(kind, type) else ()
+        if not any(f"{base.__module__}.{base.__qualname__}" in _CONNECTIONS for base in bases):
+            raise self._refusal(f"{kind!r} is no connection for a transaction.", f"Give {' or '.join(_CONNECTIONS)}.")
+
+        def declare(function: Callable[[Step[I], DbT], O]) -> TransactionStep[I, DbT, O, M]:
+            names = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]
+            read = partial(read_transaction, names=names)
+            draft = self._draft(function, options, read, sort=Sort.TRANSACTION, connection=kind)
+            return self._keep(TransactionStep[I, DbT, O, M](draft), draft)
+
+        return declare
+
+    def declare(
+        self, function: Callable[..., object], options: Mapping[str, object], *, names: Mapping[str, Any], effect: Effect
+    ) -> EffectStep[I, Any, M]:
+        """Adds a step; what `@workflow.step(effect)` does."""
+        draft = self._draft(function, options, partial(read_step, names=names), sort=Sort.STEP, effect=effect)
+        return self._keep(EffectStep[I, Any, M](draft), draft)
+
+    def when(self, condition: Callable[[Step[I]], bool], /) -> Steps[I, None]:
+        """A step declared on this runs only if the condition holds; whoever reads its output must expect None.
+
+        The condition is looked at once in every round, when all that the step stands after is through; its answer is kept.
+        """
+        if self._standing.condition is not None:
+            raise self._refusal("when(…) is said twice of one step.", "Put both into one function.")
+        try:
+            read_condition(condition)
+        except Misshapen as bad:
+            raise self._refusal(bad.problem, bad.remedy) from None
+        return Steps(self._graph, dataclasses.replace(self._standing, condition=condition))
+
+    @property
+    def optional(self) -> Steps[I, None]:
+        """A step declared on this may fail without failing the run; whoever reads its output must expect None."""
+        return Steps(self._graph, dataclasses.replace(self._standing, optional=True))
+
+
+class Includable(Protocol[I_contra]):
+    """So that a part written for a smaller input fits every workflow whose input has it."""
+
+    def definitions(self) -> Sequence[StepDefinition[I_contra, object]]: ...
+
+
+class Part(Steps[I, Never], Generic[I]):
+    """Steps that belong together, in a module of their own; workflows include them.
+
+    What a step leaves open (retry, queue, errors, on_failure) comes from the workflow that includes it.
+    """
+
+    def __init__(self, name: str, /) -> None:
+        super().__init__(Graph(name, NO_DEFAULTS), Standing())
+        self.name = name
+
+    def include(self, part: Includable[I], /) -> None:
+        """Adds the steps of a part here, in their order; the first stands after the step declared just before, if it does not say."""
+        self._graph.check_open("a part is included")
+        if not isinstance(part, Part) or part is self:
+            raise self._refusal(f"include: {part!r} is no part.", "Give a Part.")
+        if part._graph.closed:
+            raise self._refusal(f"include: {part.name} is a workflow that was used.", "Move the common steps into a Part.")
+        for definition, draft in part._graph.steps.values():
+            draft.sealed = True
+            self._graph.adopt(definition, draft)
+
+    def definitions(self) -> Sequence[StepDefinition[I, object]]:
+        """Its steps, in their order."""
+        return [definition for definition, _ in self._graph.steps.values()]
