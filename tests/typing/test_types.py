@@ -78,8 +78,6 @@ WORKFLOWS = [intake, orders, order_status, audit, create_application, deploy, an
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda workflow: workflow.name)
-    "workflow", [intake, orders, order_status, audit, create_application, deploy, analysis], ids=lambda workflow: workflow.name
-)
 def test_what_an_author_writes_has_no_hole(workflow: Workflow[Any]) -> None:
     assert [finding for finding in check(workflow.spec) if finding.level == "error"] == []
     assert WorkflowSpec.from_json(workflow.spec.to_json()) == workflow.spec
