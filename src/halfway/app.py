@@ -239,18 +239,24 @@ class Halfway:
             raise NotFound("WORKFLOW_UNKNOWN", workflow=run.type, known=known) from None
 
     def _run(self, workflow: Workflow[I], run_id: str, *, created: bool) -> Run[I]:
+        from halfway.engine.source import RunSource
+
         detail = self.store.reading.detail(run_id)
         row = detail.run
         if row.type != workflow.name:
             raise NotFound("RUN_UNKNOWN", run=run_id)
-        steps = [record for record in detail.records if record.record.key.kind is Kind.STEP]
-        failed = next((one for one in steps if one.record.status is RecordStatus.FAILED), None)
+        rounds = sorted((one for one in detail.records if one.record.key.kind is Kind.STEP), key=lambda one: one.record.key.round)
+        steps = list({one.record.key.step: one for one in rounds}.values())  # of a loop the last round
+        failed = min(
+            (one for one in steps if one.record.status is RecordStatus.FAILED), key=lambda one: one.record.ended_at or 0, default=None
+        )
         failure = None if failed is None else Failure(failed.record.key.step, failed.record.code, failed.error or "")
         return Run(
             id=row.id, type=row.type, version=row.version, key=detail.key, status=row.status, input=workflow.parse(detail.input),
             failure=failure, created=created,
             outputs={one.record.key.step: one.output for one in steps if one.output is not None},
             steps={one.record.key.step: one.record.status for one in steps},
+            source=RunSource(self.store.reading, self.store.artifacts, row.id),
         )  # fmt: skip
 
     def _ended(self, run_id: str) -> None:

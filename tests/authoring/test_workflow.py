@@ -2,7 +2,7 @@
 
 import functools
 import sqlite3
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -65,7 +65,7 @@ def untold(step: Step[Lead]) -> Untold: ...  # type: ignore[empty-body]
 def unresolved(step: Step[Lead]) -> "Nowhere": ...  # type: ignore[name-defined] # noqa: F821
 def many(step: Step[Lead]) -> Iterable[int]: ...  # type: ignore[empty-body]
 def function(step: Step[Lead]) -> Callable[[], int]: ...  # type: ignore[empty-body]
-def generator(step: Step[Lead]) -> Generator[int, None, None]:
+def generator(step: Step[Lead]) -> list[int]:
     yield 1
 
 
@@ -83,7 +83,7 @@ STEPS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (unresolved, {}, "the annotation 'Nowhere' cannot be resolved"),
     (many, {}, "can be read only once. Use list"),
     (function, {}, "holds a function"),
-    (generator, {}, "generator is a generator. Return the output"),
+    (generator, {}, "generator is a generator and does not say of what. Annotate it as Iterator"),
     (nothing_taken, {}, "takes 0 arguments. Take the step"),
     (three, {}, "takes 3 arguments"),
     (keyword, {}, "takes client: object, which nobody gives"),

@@ -290,7 +290,7 @@ CREATE INDEX halfway_record_asks ON public.halfway_record USING btree (asks, run
 CREATE INDEX halfway_record_dormant ON public.halfway_record USING btree (run_id, step, round, kind, "position") WHERE ((item <> ''::text) AND (status = 'PENDING'::text) AND (ready_at IS NULL))
 CREATE INDEX halfway_record_doubt ON public.halfway_record USING btree (ready_at) WHERE ((status = 'UNKNOWN'::text) AND (ready_at IS NOT NULL))
 CREATE INDEX halfway_record_item ON public.halfway_record USING btree (run_id, step, round, kind, "position") WHERE (item <> ''::text)
-CREATE INDEX halfway_record_item_open ON public.halfway_record USING btree (run_id, step, round, kind, status) WHERE ((item <> ''::text) AND ((status = 'PENDING'::text) OR (status = 'RUNNING'::text) OR (status = 'UNKNOWN'::text) OR (status = 'WAITING'::text)))
+CREATE INDEX halfway_record_item_moving ON public.halfway_record USING btree (run_id, step, round, kind) WHERE ((item <> ''::text) AND ((status = 'RUNNING'::text) OR ((status = 'PENDING'::text) AND (ready_at IS NOT NULL)) OR ((status = 'UNKNOWN'::text) AND (asks = ''::text))))
 CREATE UNIQUE INDEX halfway_record_pkey ON public.halfway_record USING btree (run_id, step, round, item, kind)
 CREATE INDEX halfway_record_ready ON public.halfway_record USING btree (route, priority DESC, ready_at) WHERE ((status = 'PENDING'::text) AND (ready_at IS NOT NULL))
 CREATE INDEX halfway_record_waiting ON public.halfway_record USING btree (ready_at) WHERE ((status = 'WAITING'::text) AND (ready_at IS NOT NULL))

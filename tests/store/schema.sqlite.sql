@@ -304,8 +304,8 @@ CREATE INDEX halfway_record_dormant on halfway_record (run_id, step, round, kind
     where item <> '' and status = 'PENDING' and ready_at is null;
 CREATE INDEX halfway_record_doubt on halfway_record (ready_at) where status = 'UNKNOWN' and ready_at is not null;
 CREATE INDEX halfway_record_item on halfway_record (run_id, step, round, kind, position) where item <> '';
-CREATE INDEX halfway_record_item_open on halfway_record (run_id, step, round, kind, status)
-    where item <> '' and (status = 'PENDING' or status = 'RUNNING' or status = 'UNKNOWN' or status = 'WAITING');
+CREATE INDEX halfway_record_item_moving on halfway_record (run_id, step, round, kind)
+    where item <> '' and (status = 'RUNNING' or (status = 'PENDING' and ready_at is not null) or (status = 'UNKNOWN' and asks = ''));
 CREATE INDEX halfway_record_ready on halfway_record (route, priority desc, ready_at) where status = 'PENDING' and ready_at is not null;
 CREATE INDEX halfway_record_waiting on halfway_record (ready_at) where status = 'WAITING' and ready_at is not null;
 CREATE INDEX halfway_run_blocked on halfway_run (resource, id) where blocked = 1 and ended_at is null;

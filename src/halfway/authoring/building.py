@@ -16,6 +16,7 @@ from pydantic import BaseModel, TypeAdapter
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.drafts import Draft, Helper
 from halfway.authoring.events import is_name
+from halfway.authoring.items import streamed_adapter
 from halfway.authoring.keys import key_of
 from halfway.authoring.options import check_then, checked_on_failure, positive
 from halfway.authoring.policy import microseconds
@@ -113,6 +114,9 @@ def build(frame: WorkflowSpec, adapter: TypeAdapter[Any], steps: Mapping[str, tu
     schema = fingerprint(adapter)
     spec = dataclasses.replace(frame, input_schema=schema, steps=tuple(draft.to_spec(schema) for _, draft in steps.values()))
     check_loops(spec)
+    for step in spec.steps:
+        if step.fan is not None and step.fan.items not in spec.ancestors[step.name]:
+            raise _misshapen(spec, step, f"is done for each of {step.fan.items}, and does not stand after it.", "Name it in after=[…].")
     spec = dataclasses.replace(spec, steps=tuple(_decided(step, spec, steps[step.name][1]) for step in spec.steps))
     for finding in check(spec):
         if finding.level == "error":
@@ -123,7 +127,7 @@ def build(frame: WorkflowSpec, adapter: TypeAdapter[Any], steps: Mapping[str, tu
         draft = steps[step.name][1]
         draft.sealed = True
         upstream = frozenset(definitions[name] for name in spec.ancestors[step.name])
-        handlers[step.name] = _handler(step, draft, adapter, upstream)
+        handlers[step.name] = _handler(step, draft, adapter, upstream, streams=_streams(steps, step))
     return Built(spec=spec, handlers=MappingProxyType(handlers))
 
 
@@ -146,6 +150,7 @@ def check_loops(spec: WorkflowSpec) -> None:
 
 def _repeats(step: StepSpec) -> bool:
     """Whether a second round of it would be a second effect, or would take a second message."""
+    step = step.of_item if step.fan is not None else step
     return step.sort in (Sort.TRANSACTION, Sort.EVENT, Sort.RUN) or step.can_be_lost
 
 
@@ -170,7 +175,9 @@ def _decided(step: StepSpec, spec: WorkflowSpec, draft: Draft) -> StepSpec:
     return dataclasses.replace(step, on_failure=default_on_failure(step, spec))
 
 
-def _handler(step: StepSpec, draft: Draft, adapter: TypeAdapter[Any], upstream: frozenset[StepDefinition[Any, object]]) -> Handler:
+def _handler(
+    step: StepSpec, draft: Draft, adapter: TypeAdapter[Any], upstream: frozenset[StepDefinition[Any, object]], *, streams: bool
+) -> Handler:
     undo = draft.undo
     probe, verify = draft.probe, draft.verify
     undo_probe, shown = (None, None) if undo is None else (undo.probe, undo.draft)
@@ -184,7 +191,7 @@ def _handler(step: StepSpec, draft: Draft, adapter: TypeAdapter[Any], upstream: 
         is_async=draft.shape.is_async,
         takes_mark=draft.shape.takes_mark,
         input_adapter=adapter,
-        output_adapter=draft.shape.output,
+        output_adapter=streamed_adapter() if draft.shape.streams else draft.shape.output,
         body_adapter=draft.shape.returns,
         errors=draft.settings.errors,
         effect_key=draft.settings.effect_key,
@@ -195,6 +202,10 @@ def _handler(step: StepSpec, draft: Draft, adapter: TypeAdapter[Any], upstream: 
         upstream=upstream,
         wait=step.wait,
         condition=draft.standing.condition,
+        streams=draft.shape.streams,
+        item_adapter=draft.shape.item,
+        item_key=draft.item_key or str,
+        list_streams=streams,
         rewind_on=() if draft.settings.rewind is None else draft.settings.rewind.kinds,
         record=_record(step.name, draft.settings.record),
         undo=None if undo is None else undo.body.function,
@@ -206,6 +217,11 @@ def _handler(step: StepSpec, draft: Draft, adapter: TypeAdapter[Any], upstream: 
         draft_is_async=_is_async(shown),
         draft_adapter=None if undo is None else undo.draft_returns,
     )
+
+
+def _streams(steps: Mapping[str, tuple[StepDefinition[Any, Any], Draft]], step: StepSpec) -> bool:
+    """Whether the list of its items is one that is kept line by line."""
+    return step.fan is not None and steps[step.fan.items][1].shape.streams
 
 
 def _record(name: str, record: Callable[[Step[Any]], str] | None) -> Callable[[Step[Any]], str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, Never, Protocol, TypeVar, get_origin, overload
 
@@ -13,12 +13,13 @@ from typing_extensions import Unpack
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.drafts import Standing
 from halfway.authoring.graph import Graph
-from halfway.authoring.options import Defaults, Work
+from halfway.authoring.items import ItemDecorator, ItemStep
+from halfway.authoring.options import Defaults, ItemWork, Work, fan_of
 from halfway.authoring.policy import DEFAULT_QUEUE, NO_ERRORS, THREE_TIMES
 from halfway.authoring.schemas import Misshapen
-from halfway.authoring.shape import read_condition, read_step, read_transaction
+from halfway.authoring.shape import read_condition, read_item_step, read_step, read_transaction
 from halfway.authoring.step import AsyncMark, Mark, Step
-from halfway.authoring.steps import EffectStep, TransactionStep
+from halfway.authoring.steps import EffectStep, StreamStep, TransactionStep
 from halfway.authoring.waits import Waiting
 from halfway.domain.spec import Effect, Sort
 
@@ -27,6 +28,7 @@ I_contra = TypeVar("I_contra", contravariant=True)
 O = TypeVar("O")
 M = TypeVar("M")
 DbT = TypeVar("DbT")
+ItemT = TypeVar("ItemT")
 
 _CONNECTIONS = ("sqlite3.Connection", "psycopg.Connection")
 NO_DEFAULTS = Defaults(on_failure=None, retry=THREE_TIMES, errors=NO_ERRORS, queue=DEFAULT_QUEUE)
@@ -82,7 +84,41 @@ class Steps(Waiting[I, M], Generic[I, M]):
     ) -> EffectStep[I, Any, M]:
         """Adds a step; what `@workflow.step(effect)` does."""
         draft = self._draft(function, options, partial(read_step, names=names), sort=Sort.STEP, effect=effect)
-        return self._keep(EffectStep[I, Any, M](draft), draft)
+        if not draft.shape.streams:
+            return self._keep(EffectStep[I, Any, M](draft), draft)
+        if effect is not Effect.READ or draft.shape.takes_mark:
+            raise draft.refusal("it is a generator, which can only list what is there.", "Declare it with Effect.READ.")
+        return self._keep(StreamStep[I, Any, M](draft), draft)
+
+    def each(
+        self, effect: Effect, items: StepDefinition[I, Iterable[ItemT]], /, *, key: Callable[[ItemT], str], **options: Unpack[ItemWork[I]]
+    ) -> ItemDecorator[I, ItemT, M]:
+        """Declares a step that does the same for each item of the list that an earlier step returned; `key` names an item.
+
+        Each item is a record of its own: its attempts, its idempotency key, its lost-answer rule. `concurrency`: so many at once.
+        SUCCESS only if all succeed; a share of successes from `partial_from` on is a partial success, less than `failed_below` is a
+        failure, and between the two a person decides. A list too large for a value comes from a generator step.
+        """
+        if effect not in tuple(Effect):
+            raise self._refusal(f"{effect!r} is not an effect.", "Give a member of Effect.")
+        if self._graph.name not in getattr(items, "homes", ()):
+            raise self._refusal(f"each: {items!r} is no earlier step of {self._graph.name}.", "Give the step that returns the list.")
+        try:
+            fan, rest = fan_of(options)
+            if "rewind" in rest or "record" in rest:
+                raise Misshapen("rewind= and record= mean nothing in each.", "Remove the option.")
+        except Misshapen as bad:
+            raise self._refusal(f"each: {bad.problem}", bad.remedy) from None
+
+        def declare(function: Callable[..., Any]) -> ItemStep[I, ItemT, Any, M]:
+            names = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]
+            draft = self._draft(
+                function, rest, partial(read_item_step, names=names), sort=Sort.EACH, effect=Effect(effect),
+                fan=dataclasses.replace(fan, items=items.name), item_key=key,
+            )  # fmt: skip
+            return self._keep(ItemStep[I, ItemT, Any, M](draft), draft)
+
+        return declare
 
     def when(self, condition: Callable[[Step[I]], bool], /) -> Steps[I, None]:
         """A step declared on this runs only if the condition holds; whoever reads its output must expect None.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from pydantic import TypeAdapter
 
@@ -10,6 +11,18 @@ from halfway.authoring.values import decode
 
 InputT_contra = TypeVar("InputT_contra", contravariant=True)
 OutputT_co = TypeVar("OutputT_co", covariant=True)
+
+
+class Source(Protocol):
+    """Where what is too large for a value is read from."""
+
+    def items(self, step: str, round: int, status: str, page: int) -> Iterator[Sequence[tuple[str, str | None, str, str | None]]]:
+        """Page by page the items of a step in one state, in their order: key, output as JSON, error code, error text."""
+        ...
+
+    def lines(self, artifact_id: str, name: str) -> Iterator[str]:
+        """The lines of an artifact; its hash is checked first."""
+        ...
 
 
 class StepDefinition(Generic[InputT_contra, OutputT_co]):
@@ -25,6 +38,10 @@ class StepDefinition(Generic[InputT_contra, OutputT_co]):
     def decode(self, text: str) -> OutputT_co:
         """An output of this step, read back from its stored JSON."""
         return cast(OutputT_co, decode(self._adapter, text, what=f"output of {self.name}"))
+
+    def read(self, text: str, source: Source) -> OutputT_co:
+        """An output of this step as it is read in a run; what is too large for a value comes from the source."""
+        return self.decode(text)
 
     def __repr__(self) -> str:
         return f"<step {self.name} of {self.workflow}>"

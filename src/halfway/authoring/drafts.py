@@ -16,7 +16,7 @@ from halfway.authoring.policy import Retry, microseconds
 from halfway.authoring.schemas import Misshapen, fingerprint, mentions, short_hash
 from halfway.authoring.shape import Shape, name_of_condition, read_helper
 from halfway.authoring.step import Artifact, Step
-from halfway.domain.spec import Effect, ProbeSpec, Risk, Sort, StepSpec, Then, UndoSpec, WaitSpec
+from halfway.domain.spec import Effect, FanSpec, ProbeSpec, Risk, Sort, StepSpec, Then, UndoSpec, WaitSpec
 from halfway.errors import DefinitionError
 
 SETTLE = timedelta(seconds=60)
@@ -114,6 +114,8 @@ class Draft:
     shape: Shape
     settings: Settings
     wait: WaitSpec | None = None
+    fan: FanSpec | None = None
+    item_key: Callable[[Any], str] | None = None
     standing: Standing = Standing()
     options: Mapping[str, object] = field(default_factory=dict[str, object])  # as they were given
     first: bool = False  # of its workflow or part, so that it stands after whatever is before that
@@ -150,6 +152,8 @@ class Draft:
             *(("record",) if settings.record is not None else ()),
             *((wait.name,) if wait is not None else ()),
             *(("condition",) if self.standing.condition is not None else ()),
+            *(("each", fingerprint(self.shape.item)) if self.shape.item is not None else ()),
+            *(("streams",) if self.shape.streams else ()),
             *(("rewinds",) if settings.rewind is not None else ()),
             *(self.undo.marks() if self.undo is not None else ()),
         ]
@@ -160,6 +164,12 @@ class Draft:
         if self.probe is not None:
             return f"what the probe of {self.name} shows"
         return self.settings.evidence or ("the receiver's record under step.key" if self.settings.idempotent else "")
+
+    def _names_artifacts(self) -> bool:
+        """Whether its output refers to content that a resume must find unharmed."""
+        if self.wait is not None or self.fan is not None:
+            return False
+        return self.shape.streams or mentions(self.shape.output, cls=Artifact)
 
     def to_spec(self, input_schema: str) -> StepSpec:
         """The step as data; where nobody said what its failure means, it says FAIL for the time being."""
@@ -176,7 +186,7 @@ class Draft:
             idempotent=settings.idempotent,
             idempotent_for=None if settings.idempotent_for is None else microseconds(settings.idempotent_for),
             probe=self.probe_spec,
-            verifies=self.verify is not None or (self.wait is None and mentions(self.shape.output, cls=Artifact)),
+            verifies=self.verify is not None or self._names_artifacts(),
             evidence=settings.evidence,
             accept_unknown=settings.accept_unknown,
             approver=settings.approver,
@@ -193,6 +203,7 @@ class Draft:
             condition=name_of_condition(self.standing.condition),
             at_least=settings.at_least,
             rewind=None if settings.rewind is None else settings.rewind.to_spec(),
+            fan=self.fan,
             per_round=settings.per_round,
             once=settings.once,
             code=self._code(input_schema, output_schema),

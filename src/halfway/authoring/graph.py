@@ -13,7 +13,7 @@ from halfway.authoring.events import is_name
 from halfway.authoring.options import Defaults, settle_options
 from halfway.authoring.schemas import Misshapen
 from halfway.authoring.shape import Shape, called
-from halfway.domain.spec import Effect, Sort, WaitSpec
+from halfway.domain.spec import Effect, FanSpec, Sort, WaitSpec
 from halfway.errors import DefinitionError
 
 I = TypeVar("I")
@@ -29,6 +29,8 @@ class Declared:
     effect: Effect | None = None
     connection: type | None = None
     wait: WaitSpec | None = None
+    fan: FanSpec | None = None
+    item_key: Callable[[Any], str] | None = None
 
 
 class Graph:
@@ -62,7 +64,8 @@ class Graph:
             standing.check(settings, declared.sort, options)
             return Draft(
                 workflow=self.name, name=name, sort=declared.sort, effect=declared.effect, connection=declared.connection,
-                body=function, shape=read(function), settings=settings, wait=declared.wait, standing=standing, options=options,
+                body=function, shape=read(function), settings=settings, wait=declared.wait,
+                fan=declared.fan, item_key=declared.item_key, standing=standing, options=options,
                 first=not self.steps,
             )  # fmt: skip
         except Misshapen as bad:

@@ -12,7 +12,7 @@ from halfway.authoring.loops import Rewind
 from halfway.authoring.policy import LONGEST, Errors, Queue, Retry
 from halfway.authoring.schemas import Misshapen
 from halfway.authoring.step import Step
-from halfway.domain.spec import WAITS, Effect, OnFailure, Sort, Then
+from halfway.domain.spec import WAITS, Effect, FanSpec, OnFailure, Sort, Then
 
 I = TypeVar("I")
 
@@ -47,6 +47,38 @@ class Work(Place[I], Generic[I], total=False):
     record: Callable[[Step[I]], str]  # what a CHANGE changes; held for every run while the outcome is unknown
     requires_approval: bool  # the approver is asked before every attempt, the first included
     stays: str  # why it may stay when the run is undone
+
+
+class Fan(TypedDict, total=False):
+    """How many results are enough: SUCCESS only if all; else PARTIAL_SUCCESS, a person, or FAILED."""
+
+    concurrency: int  # so many at once
+    partial_from: float  # this share of successes makes it a partial success
+    failed_below: float  # less than this share makes it a failure; between the two a person decides
+
+
+class ItemWork(Work[I], Fan, Generic[I], total=False):
+    """The options of a step that does the same for each item of a list."""
+
+
+def fan_of(options: Mapping[str, object]) -> tuple[FanSpec, dict[str, object]]:
+    """How many are enough, and the other options; raises Misshapen for what cannot be."""
+    rest = {name: value for name, value in options.items() if name not in Fan.__annotations__}
+    concurrency = options.get("concurrency")
+    if concurrency is not None and (not isinstance(concurrency, int) or isinstance(concurrency, bool) or concurrency < 1):
+        raise Misshapen(f"concurrency is {concurrency!r}.", "Give a whole number of at least 1.")
+    partial_from = _share("partial_from", options.get("partial_from", 1.0))
+    failed_below = _share("failed_below", options.get("failed_below", partial_from))
+    if failed_below > partial_from:
+        problem = f"failed_below ({failed_below}) is more than partial_from ({partial_from})."
+        raise Misshapen(problem, "What is a partial success cannot be a failure too.")
+    return FanSpec(concurrency=concurrency, partial_from=partial_from, failed_below=failed_below), rest
+
+
+def _share(name: str, value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise Misshapen(f"{name} is {value!r}.", "Give a share from 0 to 1, as 0.95.")
+    return float(value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import GetCoreSchemaHandler, Json, TypeAdapter
@@ -10,13 +10,31 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_after_validator_function
 from typing_extensions import TypedDict
 
-from halfway.authoring.definition import StepDefinition
+from halfway.authoring.definition import Source, StepDefinition
 from halfway.authoring.step import Failure
 from halfway.domain.lifecycle import RunStatus
-from halfway.errors import NotFound
+from halfway.errors import InvalidInput, NotFound
 
 I = TypeVar("I")
 T = TypeVar("T")
+
+
+class _NoSource:
+    """A run that came as a value, and knows no database."""
+
+    def items(self, step: str, round: int, status: str, page: int) -> Iterator[Sequence[tuple[str, str | None, str, str | None]]]:
+        raise _unreadable(step)
+
+    def lines(self, artifact_id: str, name: str) -> Iterator[str]:
+        raise _unreadable(name)
+
+
+def _unreadable(what: str) -> InvalidInput:
+    problem = "it is read from the database while it is looked through, and this run came as a value."
+    return InvalidInput("VALUE_INVALID", what=what, problem=problem)
+
+
+NO_SOURCE = _NoSource()
 
 
 class Run(Generic[I]):
@@ -35,6 +53,7 @@ class Run(Generic[I]):
         created: bool,
         outputs: Mapping[str, str],
         steps: Mapping[str, str],
+        source: Source = NO_SOURCE,
     ) -> None:
         """outputs: JSON text by step, without those that have none. steps: the status of each step."""
         self.id = id
@@ -47,6 +66,7 @@ class Run(Generic[I]):
         self.created = created  # False: a run with this key was already there
         self._outputs = outputs
         self._steps = steps
+        self._source = source
 
     def output(self, step: StepDefinition[I, T], /) -> T:
         """What a step of this run returned."""
@@ -55,7 +75,7 @@ class Run(Generic[I]):
         text = self._outputs.get(step.name)
         if text is None:
             raise NotFound("OUTPUT_MISSING", step=step.name, run=self.id, status=self._steps[step.name])
-        return step.decode(text)
+        return step.read(text, self._source)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

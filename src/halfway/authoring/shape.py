@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from pydantic import TypeAdapter
 
@@ -25,18 +25,37 @@ class Shape:
     takes_mark: bool
     output: TypeAdapter[Any]  # what readers of the step get
     returns: TypeAdapter[Any]  # what the function itself returns; another thing only in a wait
+    item: TypeAdapter[Any] | None = None  # of a step that is done for many: what it takes
+    streams: bool = False  # a generator: what it yields is kept line by line, and `returns` is one line
 
 
 def read_step(function: Callable[..., object], names: Mapping[str, Any]) -> Shape:
     """The shape of a step's function; `names` are the local names its annotations may use."""
     is_async = is_coroutine(function)
-    taken = parameters(function)
+    taken = parameters(function, may_yield=True)
     if len(taken) not in (1, 2):
         raise Misshapen(f"{called(function)} takes {len(taken)} arguments.", "Take the step, and the mark if you want it.")
     if len(taken) == 2:
         _check_mark(annotation_of(function, taken[1], names), is_async)
+    output = returned(function, names, yields=inspect.isgeneratorfunction(function))
+    return Shape(
+        is_async=is_async, takes_mark=len(taken) == 2, output=output, returns=output, streams=inspect.isgeneratorfunction(function)
+    )
+
+
+def read_item_step(function: Callable[..., object], names: Mapping[str, Any]) -> Shape:
+    """The shape of a function that is called for each item."""
+    is_async = is_coroutine(function)
+    taken = parameters(function)
+    if len(taken) not in (2, 3):
+        raise Misshapen(f"{called(function)} takes {len(taken)} arguments.", "Take the step and the item, and the mark if you want it.")
+    if len(taken) == 3:
+        _check_mark(annotation_of(function, taken[2], names), is_async, which="third")
+    item = annotation_of(function, taken[1], names)
+    if item is inspect.Parameter.empty:
+        raise Misshapen(f"{called(function)} does not say what an item is.", "Annotate its second argument.")
     output = returned(function, names)
-    return Shape(is_async=is_async, takes_mark=len(taken) == 2, output=output, returns=output)
+    return Shape(is_async=is_async, takes_mark=len(taken) == 3, output=output, returns=output, item=adapter_for(item))
 
 
 def read_transaction(function: Callable[..., object], names: Mapping[str, Any]) -> Shape:
@@ -58,10 +77,15 @@ def read_wait(function: Callable[..., object], *, returns: TypeAdapter[Any], out
     return Shape(is_async=is_coroutine(function), takes_mark=False, output=output, returns=returns)
 
 
-def read_undo(function: Callable[..., object], names: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Whether an undo is `async def`, and whether it takes the mark."""
+def read_undo(function: Callable[..., object], names: Mapping[str, Any], *, item: bool = False) -> tuple[bool, bool]:
+    """Whether an undo is `async def`, and whether it takes the mark; `item`: after the step it takes the item."""
     is_async = is_coroutine(function)
     taken = parameters(function)
+    if item:
+        if len(taken) != 3:
+            problem = f"the undo {called(function)} takes {len(taken)} arguments."
+            raise Misshapen(problem, "Take the step, the item and its output.")
+        return is_async, False
     if len(taken) not in (2, 3):
         told = "Take the step and its output, and the mark if you want it."
         raise Misshapen(f"the undo {called(function)} takes {len(taken)} arguments.", told)
@@ -130,9 +154,9 @@ def is_coroutine(function: Callable[..., object]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-def parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
+def parameters(function: Callable[..., object], *, may_yield: bool = False) -> list[inspect.Parameter]:
     """The positional parameters that must be given."""
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+    if (inspect.isgeneratorfunction(function) and not may_yield) or inspect.isasyncgenfunction(function):
         raise Misshapen(f"{called(function)} is a generator.", "Return the output instead of yielding it.")
     found: list[inspect.Parameter] = []
     for parameter in inspect.signature(function).parameters.values():
@@ -161,12 +185,17 @@ def _check_mark(annotation: object, is_async: bool, *, which: str = "second", wh
         )
 
 
-def returned(function: Callable[..., object], names: Mapping[str, Any]) -> TypeAdapter[Any]:
-    """The adapter of what a function says that it returns."""
+def returned(function: Callable[..., object], names: Mapping[str, Any], *, yields: bool = False) -> TypeAdapter[Any]:
+    """The adapter of what a function says that it returns, or that it yields."""
     annotation = inspect.signature(function).return_annotation
     if annotation is inspect.Signature.empty:
         raise Misshapen(f"{called(function)} does not say what it returns.", "Annotate it, '-> None' if it returns nothing.")
-    return adapter_for(_evaluated(function, annotation, names))
+    kind = _evaluated(function, annotation, names)
+    if yields:
+        if get_origin(kind) not in (Iterator, Iterable, Generator) or not get_args(kind):
+            raise Misshapen(f"{called(function)} is a generator and does not say of what.", "Annotate it as Iterator[…].")
+        kind = get_args(kind)[0]
+    return adapter_for(kind)
 
 
 def _evaluated(function: Callable[..., object], annotation: object, names: Mapping[str, Any]) -> object:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from pydantic import TypeAdapter
 
-from halfway.authoring.definition import StepDefinition
+from halfway.authoring.definition import Source, StepDefinition
 from halfway.authoring.events import Event
 from halfway.authoring.keys import checked_key
 from halfway.authoring.values import decode, encode
@@ -79,7 +79,7 @@ class Failure:
 # ── what the engine gives to one attempt ──
 
 
-class Host(Protocol):
+class Host(Source, Protocol):
     """One attempt, as the engine runs it. Its key is `{run}:{step}`."""
 
     @property
@@ -289,7 +289,9 @@ class Step(Generic[InputT_co]):
         known = self._outputs.get(step, _MISSING)
         if known is _MISSING:
             text = self._output_text(step)
-            known = self._outputs[step] = None if text is None else step.decode(text)
+            known = None if text is None else step.read(text, self._host)
+            if not isinstance(known, Iterator):  # that can be read only once
+                self._outputs[step] = known
         return cast(T, known)
 
     def missing(self, step: StepDefinition[InputT_co, object], /) -> str | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Generic, TypeAlias, TypeVar, overload
+from typing import Any, Generic, TypeAlias, TypeVar, cast, overload
 
 from pydantic import TypeAdapter
 
-from halfway.authoring.definition import StepDefinition
+from halfway.authoring.definition import Source, StepDefinition
 from halfway.authoring.drafts import SETTLE, Draft, first_line
 from halfway.authoring.options import TIMEOUT
 from halfway.authoring.policy import THREE_TIMES, Errors, Retry, microseconds
@@ -54,6 +55,10 @@ class Handler:
     wait: WaitSpec | None
     condition: Callable[[Step[Any]], bool] | None
     rewind_on: tuple[type[StepFailed], ...]
+    streams: bool  # a generator: what it yields is kept line by line
+    item_adapter: TypeAdapter[Any] | None  # of a step that is done for many: what it takes
+    item_key: Callable[[Any], str]
+    list_streams: bool
     record: Callable[[Step[Any]], str] | None  # answers a key that can be kept, or raises InvalidInput
     undo: Callable[..., object] | None  # takes step and output; in a transaction step, connection and output; last the mark
     undo_is_async: bool
@@ -140,6 +145,18 @@ class EffectStep(StepDefinition[I, O | M], Generic[I, O, M]):
             evidence=evidence, settle=settle,
         )  # fmt: skip
         return UndoDecorator(self._draft, options)
+
+
+class StreamStep(EffectStep[I, O, M], Generic[I, O, M]):
+    """A generator step: its output is read line by line, each time from the beginning."""
+
+    def read(self, text: str, source: Source) -> O | M:
+        return cast(O, self._lines(text, source))
+
+    def _lines(self, text: str, source: Source) -> Iterator[Any]:
+        lines = json.loads(text)["lines"]
+        for line in source.lines(lines["id"], lines["name"]):
+            yield self.decode(line)
 
 
 class TransactionStep(StepDefinition[I, O | M], Generic[I, DbT, O, M]):

@@ -100,7 +100,7 @@ def undoing(draft: Draft, function: Callable[..., object], options: UndoOptions,
             read_transaction_undo(function)
             is_async, takes_mark = False, False
         else:
-            is_async, takes_mark = read_undo(function, names)
+            is_async, takes_mark = read_undo(function, names, item=draft.fan is not None)
         shown = None if options.draft is None else returned(options.draft, names)
     except Misshapen as bad:
         raise draft.refusal(bad.problem, bad.remedy) from None

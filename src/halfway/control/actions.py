@@ -28,6 +28,7 @@ from halfway.domain.facts import (
     RetryAsked,
     SkipAsked,
 )
+from halfway.domain.items import are_under_way
 from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.plan import plan
 from halfway.domain.run import Key, Kind, Record, Snapshot, meant
@@ -211,6 +212,7 @@ class Actions:
     def _carry_out(self, tx: Turn, run_id: str, request: Request, audit: Audit) -> tuple[Carried, tuple[str, ...]]:
         loaded = tx.load([run_id])[run_id]
         snapshot, spec = loaded.snapshot, self._runs.spec(loaded.snapshot.run.hash)
+        snapshot = _with_items(tx, spec, snapshot, request.step)
         self._allow(request, spec, snapshot)
         if request.expected is not None and request.expected != snapshot.run.revision:
             raise Conflict("REVISION_STALE", run=run_id, expected=request.expected, actual=snapshot.run.revision)
@@ -262,8 +264,10 @@ class Actions:
         key = Key(request.step) if record is None else record.key
         undo = record is not None and record.key.kind is Kind.COMPENSATION
         wanted = record is not None and record.status in MARKABLE  # a person who vouches for a result gives no other
-        if request.output is not None and not undo and wanted:
-            draft.payloads[key] = Payload(self._checked(draft.spec, request.step, request.output))
+        items = [other for other in draft.before.records if other.item and other.whole == key]
+        if request.output is not None and not undo and wanted and (items or draft.spec.by_name[key.step].fan is None):
+            payload = Payload(self._checked(draft.spec, request.step, request.output))
+            draft.payloads.update(dict.fromkeys(items or [key], payload))
         if isinstance(request.order, Approved) and record is not None and not undo:
             draft.payloads[key] = Payload(_approval(request, record, now))
         if request.new_input is not None:
@@ -295,6 +299,16 @@ class Actions:
             remedy = "Cancel this run and start another."
             raise Conflict("ACTION_REFUSED", action="retry --input", run=run.id, problem=problem, remedy=remedy)
         return workflow.encode(input)
+
+
+def _with_items(tx: Turn, spec: WorkflowSpec, snapshot: Snapshot, step: str | None) -> Snapshot:
+    """An order about a step that is done for many is about those of its items that ask."""
+    record = meant(snapshot.records, step) if spec.fans and step is not None else None
+    asking = tx.items.asking(snapshot.run.id, record.key) if record is not None and are_under_way(record) else ()
+    if not asking:
+        return snapshot
+    loaded = tx.items.load(asking)[snapshot.run.id].records
+    return Snapshot(snapshot.run, {**snapshot.records, **loaded})
 
 
 def demand_of(spec: WorkflowSpec, snapshot: Snapshot, step: str | None) -> Demand:

@@ -81,7 +81,7 @@ class Desk(Actions):
 
     def plan(self, run: str, order: Order) -> PlanShown:
         """What this order would do now. Raises what the order itself would raise; changes nothing."""
-        detail = self._reading.detail(self._reading.find(run))
+        detail = self._reading.detail(self._reading.find(run), items=True)
         spec = self._runs.spec(detail.run.hash)
         snapshot = Snapshot(detail.run, {one.record.key: one.record for one in detail.records})
         return PlanShown(run=detail.run.id, type=spec.type, revision=detail.run.revision, plan=plan(spec, snapshot, order, detail.now))
@@ -136,7 +136,7 @@ class Desk(Actions):
 
     def notice(self, message: Message) -> Notice:
         """A message as somebody is told it, with what is known by now."""
-        detail = self._reading.detail(message.run_id)
+        detail = self._reading.detail(message.run_id, items=True)
         spec = self._runs.spec(detail.run.hash)
         snapshot = Snapshot(detail.run, {one.record.key: one.record for one in detail.records})
         told, step = explain(spec, snapshot, detail.now), spec.by_name.get(message.step or "")
@@ -153,7 +153,7 @@ class Desk(Actions):
 
     def _asking(self, row: AskRow) -> Asking:
         spec = self._runs.spec(row.run.hash)
-        detail = self._reading.detail(row.run.id)
+        detail = self._reading.detail(row.run.id, items=True)
         snapshot = Snapshot(detail.run, {one.record.key: one.record for one in detail.records})
         told = explain(spec, snapshot, detail.now)
         if row.record is None:

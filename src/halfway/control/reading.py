@@ -177,7 +177,7 @@ class Control(Desk):
 
     def show(self, run: str, *, journal: bool = True) -> Shown:
         """A run by id, key or the end of its id. Raises NotFound. `journal`: with its whole story."""
-        detail = self._reading.detail(self._reading.find(run))
+        detail = self._reading.detail(self._reading.find(run), items=True)
         workers = sum(worker.epoch.state == "ALIVE" for worker in self._reading.workers())
         story = tuple(self._journal(detail.run.id)) if journal else ()
         attention, run_id = self._attention, detail.run.id

@@ -81,6 +81,27 @@ class UndoShown:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ItemsShown:
+    """How far the items of a step have come."""
+
+    total: int
+    succeeded: int
+    failed: int
+    skipped: int
+    running: int
+    in_line: int  # ready, or to be tried again later
+    not_begun: int
+    unknown: int
+    asking: int  # of the unknown, those about which a person must decide
+
+    def to_json(self) -> Json:
+        return {
+            "total": self.total, "succeeded": self.succeeded, "failed": self.failed, "skipped": self.skipped, "running": self.running,
+            "inLine": self.in_line, "notBegun": self.not_begun, "unknown": self.unknown, "asking": self.asking,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
 class RoundShown:
     """What an earlier round of a loop has brought."""
 
@@ -122,6 +143,7 @@ class StepShown:
     artifacts: tuple[Json, ...]
     waits: WaitShown | None = None
     undo: UndoShown | None = None
+    items: ItemsShown | None = None  # of a step that is done for many, or of its undo
     round: int = 1
     rounds: tuple[RoundShown, ...] = ()  # of a loop, those before this one
     probe_said: str = ""  # why its probe, or that of its undo, could not tell
@@ -134,6 +156,7 @@ class StepShown:
             "completedAt": rfc3339(self.ended_at), "attempts": [one.to_json() for one in self.history], "evidence": list(self.evidence),
             "artifacts": list(self.artifacts), "waits": None if self.waits is None else self.waits.to_json(),
             "undo": None if self.undo is None else self.undo.to_json(), "probeSaid": self.probe_said or None,
+            "items": None if self.items is None else self.items.to_json(),
             "round": self.round, "rounds": [one.to_json() for one in self.rounds],
         }  # fmt: skip
 
@@ -145,7 +168,8 @@ def steps_shown(spec: WorkflowSpec, detail: Detail, waits: Sequence[WaitRow], ef
     """Puts together what the database knows about each step."""
     rounds: defaultdict[str, list[RecordDetail]] = defaultdict(list)
     for one in detail.records:
-        rounds[one.record.key.step].append(one)
+        if not one.record.key.item:
+            rounds[one.record.key.step].append(one)
     happened = {effect.step: effect.happened for effect in effects}
     for step in spec.steps:
         effect = happened.get(step.name, Happened.NONE)
@@ -180,7 +204,24 @@ def _step(
             for row in detail.artifacts if row.key.step == step.name
         ),
         waits=None if own is None else _wait(spec, detail, own, waits),
+        items=None if step.fan is None else _items(detail, step.name, last),
         undo=None if undo is None else _undo(spec, detail, undo), probe_said=_probe_said(records),
+    )  # fmt: skip
+
+
+def _items(detail: Detail, step: str, round: int) -> ItemsShown | None:
+    rows = [row for row in detail.counts if row.step == step and row.round == round and row.kind == Kind.STEP]
+    if not rows:
+        return None
+
+    def number(status: RecordStatus, *, ready: bool | None = None, asks: bool | None = None) -> int:
+        return sum(row.number for row in rows if row.status == status and ready in (None, row.ready) and asks in (None, row.asks))
+
+    return ItemsShown(
+        total=sum(row.number for row in rows), succeeded=number(RecordStatus.SUCCESS), failed=number(RecordStatus.FAILED),
+        skipped=number(RecordStatus.SKIPPED), running=number(RecordStatus.RUNNING), in_line=number(RecordStatus.PENDING, ready=True),
+        not_begun=number(RecordStatus.PENDING, ready=False), unknown=number(RecordStatus.UNKNOWN),
+        asking=number(RecordStatus.UNKNOWN, asks=True),
     )  # fmt: skip
 
 

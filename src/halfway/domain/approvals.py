@@ -5,6 +5,7 @@ Silence is never a yes. An approval is for one attempt: a lost answer, a correct
 
 from __future__ import annotations
 
+from halfway.domain import items
 from halfway.domain.facts import Told
 from halfway.domain.lifecycle import RecordStatus, Trigger
 from halfway.domain.loops import failed, sends_back
@@ -29,6 +30,9 @@ def approve(turn: Turn, record: Record, by: str) -> None:
     turn.note("step.approved", record.key, record.attempts or None, by=by)
     if is_gate(record):
         turn.close_wait(record, "APPROVED")
+        if items.is_whole(turn, record) and record.key.kind is Kind.COMPENSATION:
+            items.undo(turn, turn.move(record._replace(asks="", code="", ready_at=None), Trigger.APPROVED))
+            return
         # A step becomes ready as any other does: what it stands after may be made again at this moment.
         ready_at = None if record.key.kind is Kind.STEP else turn.now
         turn.move(record._replace(asks="", code="", ready_at=ready_at, approved_until=turn.now + USE_BY), Trigger.APPROVED)

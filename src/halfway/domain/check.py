@@ -40,7 +40,8 @@ class Contract:
 
 def check(spec: WorkflowSpec, roles: Mapping[str, Sequence[str]] | None = None) -> tuple[Finding, ...]:
     """All findings of a workflow, errors first, then in order of its steps; `roles`: who has which, if that is known."""
-    found = [finding for step in spec.steps for finding in _findings(step, spec)]
+    units = [step if step.fan is None else step.of_item for step in spec.steps]
+    found = [finding for step in units for finding in _findings(step, spec)]
     if roles is not None:
         found += _without_members(spec, roles)
     levels: tuple[Level, ...] = ("error", "warning", "note")
@@ -48,7 +49,8 @@ def check(spec: WorkflowSpec, roles: Mapping[str, Sequence[str]] | None = None) 
 
 
 def contract_of(step: StepSpec, workflow: WorkflowSpec) -> Contract:
-    """A step's contract, derived from its definition."""
+    """A step's contract, derived from its definition; of one that is done for many that of each item."""
+    step = step if step.fan is None else step.of_item
     return Contract(
         evidence=_evidence(step),
         rule=_rule(step),
@@ -127,7 +129,7 @@ def _stays_behind(step: StepSpec, spec: WorkflowSpec) -> Iterator[Finding]:
     """What may be done when the run is undone, and nothing undoes (R-D7)."""
     if not acts(step) or step.undo is not None or step.stays:
         return
-    others = (one for one in spec.steps if one is not step and one.name not in spec.ancestors[step.name])
+    others = (one for one in spec.steps if one.name != step.name and one.name not in spec.ancestors[step.name])
     later = next((one for one in others if leads_back(one)), None)
     if later is None and spec.past_deadline is not Then.COMPENSATE:
         return

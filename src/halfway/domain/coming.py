@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from halfway.domain.items import are_under_way
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.run import Intent, Kind, Record
 from halfway.domain.sentences import Sentence, moment
@@ -43,7 +44,9 @@ def coming(view: View) -> Iterator[Coming]:
 def _of_acting(view: View, record: Record) -> Iterator[Coming]:
     """A step, or a compensation: the words for it begin with UNDO_."""
     step, running, undo = record.key.step, record.running, "UNDO_" if record.key.kind is Kind.COMPENSATION else ""
-    if running is not None:
+    if are_under_way(record) and not record.asks:
+        yield Coming(Sentence("ITEMS_GO_ON", {"step": step}), None)
+    elif running is not None:
         yield Coming(Sentence(f"{undo}RUNNING", {"step": step, "n": running.n, "at": moment(running.started_at)}), None)
     elif record.ready_at is None:
         return

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from halfway.domain import doubt, joins, orders, outcome, undo, waits
+from halfway.domain import doubt, items, joins, orders, outcome, undo, waits
 from halfway.domain.facts import (
     Arrived,
+    AtRest,
     Claimed,
     CloseWait,
     Command,
@@ -26,12 +27,15 @@ from halfway.domain.facts import (
     Note,
     OpenWait,
     ReleaseHold,
+    ReopenItems,
     SetRun,
     SettleAttempt,
     StartAttempt,
+    StopItems,
     Tell,
     Told,
     Unblocked,
+    UndoItems,
 )
 from halfway.domain.lifecycle import ENTERED_BY, FINAL, RecordStatus, RunStatus, RunTrigger, Trigger, advance_run
 from halfway.domain.run import ACTING, ALL_BACK, Attempt, Intent, Kind, Record, Snapshot
@@ -78,6 +82,8 @@ def _take_in(turn: Turn, fact: Fact) -> None:
             turn.run = turn.run._replace(blocked=False)
         case Arrived():
             waits.arrived(turn, turn.records[fact.key], fact.source)
+        case AtRest():
+            items.at_rest(turn, fact)
         case LookAgain():
             pass
         case _:
@@ -157,7 +163,9 @@ def _is_due(record: Record, ready_at: int, now: int) -> bool:
 
 def _close_pending(turn: Turn) -> None:
     for record in turn.of_kind(Kind.STEP, Kind.CHECK, Kind.CONDITION):
-        if record.status is RecordStatus.WAITING:
+        if items.are_under_way(record):
+            items.stop(turn, record)
+        elif record.status is RecordStatus.WAITING:
             turn.close_wait(record, "CLOSED")
             turn.stop(record._replace(asks=""), absent=False)
         elif record.status is not RecordStatus.PENDING:
@@ -184,11 +192,12 @@ def run_status(turn: Turn) -> RunStatus:
             status is RecordStatus.RUNNING
             or (status is RecordStatus.PENDING and record.ready_at is not None)
             or (status is RecordStatus.UNKNOWN and not record.asks)
+            or (items.are_under_way(record) and not record.asks)
         ):
             return _active_status(turn)
         if status is RecordStatus.WAITING and waits.is_planned(turn, record):
             waiting = True
-        elif record.asks:
+        elif record.asks and not record.key.item:  # a step asks about all of its items together
             asks = True
     if asks:
         return RunStatus.MANUAL_REQUIRED
@@ -319,6 +328,8 @@ def evolve(snapshot: Snapshot, commands: tuple[Command, ...]) -> Snapshot:
                 record = records[command.key]
                 records[command.key] = record._replace(open=_settled(record, command))
             case StartAttempt() | EndAttempt() | Note() | OpenWait() | CloseWait() | ReleaseHold() | EditInput() | Tell():
+                pass
+            case StopItems() | ReopenItems() | UndoItems():
                 pass
             case _:
                 assert_never(command)

@@ -49,14 +49,31 @@ class Change(NamedTuple):
     payloads: Mapping[Key, Payload] = {}  # by the record that a command moves (with keep) or whose error it is
     audit: Audit | None = None
     new_input: str | None = None  # JSON text, of EditInput
+    wakes: bool = False  # whoever decided does not look after the items of the run: a worker must
+
+
+class Item(NamedTuple):
+    """What belongs to one item: texts that its bodies read."""
+
+    input: str  # JSON
+    output: str | None = None  # JSON, once it has succeeded
+
+
+NO_ITEMS: Mapping[Key, Item] = {}
 
 
 class Draft:
     """What one transaction does to one run."""
 
-    __slots__ = ("_snapshot", "_turn", "audit", "before", "input", "new_input", "now", "outputs", "payloads", "spec")
+    __slots__ = ("_snapshot", "_turn", "audit", "before", "input", "items", "new_input", "now", "outputs", "payloads", "spec", "tends")
 
-    def __init__(self, spec: WorkflowSpec, snapshot: Snapshot, now: int, *, input: str, outputs: dict[str, str]) -> None:
+    def __init__(
+        self, spec: WorkflowSpec, snapshot: Snapshot, now: int, *, input: str, outputs: dict[str, str],
+        items: Mapping[Key, Item] = NO_ITEMS, tends: bool = False,
+    ) -> None:  # fmt: skip
+        """`items`: by the key of their steps, of those that are in the snapshot. `tends`: whoever decides looks after all items."""
+        self.items = items
+        self.tends = tends
         self.spec = spec
         self.before = snapshot
         self.now = now
@@ -72,6 +89,11 @@ class Draft:
     def records(self) -> Mapping[Key, Record]:
         """The records as they stand now."""
         return self._turn.records
+
+    @property
+    def commands(self) -> Sequence[Command]:
+        """All that was decided so far."""
+        return self._turn.commands
 
     @property
     def snapshot(self) -> Snapshot:
@@ -132,4 +154,4 @@ class Draft:
         _ = self.snapshot
         if not self._turn.commands and self.audit is None:
             return None
-        return Change(self.before, tuple(self._turn.commands), self.payloads, self.audit, self.new_input)
+        return Change(self.before, tuple(self._turn.commands), self.payloads, self.audit, self.new_input, not self.tends)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from halfway.domain.lifecycle import Trigger
-from halfway.domain.run import Ended, Key, Record, Report, RunRow
+from halfway.domain.run import Ended, Key, Record, Report, RunRow, Tally
 from halfway.domain.spec import Sort
 
 # ── facts ──
@@ -61,6 +61,13 @@ class Arrived(NamedTuple):
 
     key: Key
     source: str  # id of the event or of the run
+
+
+class AtRest(NamedTuple):
+    """None of the items of a step moves by itself any more."""
+
+    key: Key
+    tally: Tally
 
 
 class CancelAsked(NamedTuple):
@@ -129,7 +136,7 @@ class ReleaseAsked(NamedTuple):
 Order = (
     CancelAsked | ResumeAsked | RetryAsked | MarkedSuccess | ProbeAsked | SkipAsked | CompensateAsked | Approved | Rejected | ReleaseAsked
 )
-Fact = Created | Claimed | Finished | Late | Gone | LookAgain | Unblocked | Arrived | Order
+Fact = Created | Claimed | Finished | Late | Gone | LookAgain | Unblocked | Arrived | AtRest | Order
 
 
 # ── commands ──
@@ -187,6 +194,25 @@ class Note(NamedTuple):
     data: dict[str, object] | None = None
 
 
+class StopItems(NamedTuple):
+    """Items that have not begun are not begun any more."""
+
+    key: Key
+    code: str
+
+
+class ReopenItems(NamedTuple):
+    """Items that have failed get their attempts anew, those that had happened before they failed excepted."""
+
+    key: Key
+
+
+class UndoItems(NamedTuple):
+    """Each item that has happened gets a compensation of its own."""
+
+    key: Key
+
+
 class OpenWait(NamedTuple):
     """A record waits from now on; what it is shown or waits for is the payload of the fact."""
 
@@ -233,4 +259,6 @@ class Told(StrEnum):
     INCIDENT = "INCIDENT"
 
 
-Command = Move | StartAttempt | EndAttempt | SettleAttempt | SetRun | Note | OpenWait | CloseWait | ReleaseHold | EditInput | Tell
+OfItems = StopItems | ReopenItems | UndoItems
+Telling = OpenWait | CloseWait | ReleaseHold | EditInput | Tell | OfItems
+Command = Move | StartAttempt | EndAttempt | SettleAttempt | SetRun | Note | Telling

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from halfway.domain.items import PARTIAL
 from halfway.domain.lifecycle import RecordStatus, Trigger
 from halfway.domain.run import Key, Kind, Record, error_of, latest
 from halfway.domain.spec import StepSpec, WorkflowSpec
@@ -48,7 +49,7 @@ def is_passed(turn: Turn, record: Record) -> bool:
 
 def is_whole(record: Record) -> bool:
     """Whether nothing of what was wanted is missing because of it."""
-    return record.status is RecordStatus.SUCCESS or record.code == RULED_OUT
+    return record.code == RULED_OUT or (record.status is RecordStatus.SUCCESS and record.code != PARTIAL)
 
 
 def _is_open(record: Record | None) -> bool:

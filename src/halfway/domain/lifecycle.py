@@ -53,6 +53,7 @@ class Trigger(StrEnum):
     APPROVED = "approved"
     REJECTED = "rejected"
     WAIVED = "waived"  # a person goes on without it
+    ITEMS_OPENED = "items_opened"  # its items are on their way, or on their way again
     RULED_OUT = "ruled_out"  # its condition does not hold
 
 
@@ -100,6 +101,11 @@ RECORD_TRANSITIONS: Mapping[tuple[RecordStatus, Trigger], RecordStatus] = Mappin
         (_R.PENDING, _T.APPROVAL_ASKED): _R.WAITING,
         (_R.PENDING, _T.WAIVED): _R.SKIPPED,
         (_R.PENDING, _T.RULED_OUT): _R.SKIPPED,
+        (_R.PENDING, _T.ITEMS_OPENED): _R.WAITING,
+        (_R.WAITING, _T.ITEMS_OPENED): _R.WAITING,
+        (_R.FAILED, _T.ITEMS_OPENED): _R.WAITING,
+        (_R.SUCCESS, _T.ITEMS_OPENED): _R.WAITING,
+        (_R.WAITING, _T.FAILED): _R.FAILED,
         (_R.FAILED, _T.WAIVED): _R.SKIPPED,
         (_R.FAILED, _T.FOUND): _R.SUCCESS,  # it happened and then failed; its undo needs what it gave
         (_R.SUCCESS, _T.INVALIDATED): _R.PENDING,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from halfway.domain import joins, waits
+from halfway.domain import items, joins, waits
 from halfway.domain.joins import RULED_OUT, WAIVED, is_passed
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus, Trigger
 from halfway.domain.loops import go_back, sends_back
@@ -106,8 +106,16 @@ def try_again(turn: Turn, record: Record) -> None:
         if record.asks:
             record = turn.move(record._replace(asks=""), Trigger.RELEASED)
         go_back(turn, record, rewind)
+    elif record.code == items.TOO_MANY_FAILED:
+        items.open_again(turn, record)
     else:
         turn.move(fresh(record), Trigger.REOPENED)
+
+
+def in_doubt(turn: Turn, record: Record) -> list[Record]:
+    """The items of a step about which a person must decide whether they happened."""
+    found = [one for key, one in turn.records.items() if key.item and key.whole == record.key]
+    return [one for one in found if one.status is RecordStatus.UNKNOWN and one.asks]
 
 
 def wait_anew(turn: Turn, record: Record) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from halfway.domain import approvals, undo, waits
+from halfway.domain import approvals, items, undo, waits
 from halfway.domain.contract import Rule, rule_for_absent
 from halfway.domain.facts import (
     Approved,
@@ -112,6 +112,7 @@ def _compensate(turn: Turn, order: CompensateAsked) -> None:
 
 def _resume(turn: Turn) -> None:
     doubtful = [record.key.step for record in turn.of_kind(*ACTING) if record.status is RecordStatus.UNKNOWN and record.asks]
+    doubtful += [record.key.step for record in turn.of_kind(*ACTING) if items.are_under_way(record) and record.asks]
     if doubtful:
         raise refuse(turn, "resume", f"nobody knows yet whether {', '.join(doubtful)} happened.", SETTLE_BY_HAND.format(step=doubtful[0]))
     in_time(turn, "resume")

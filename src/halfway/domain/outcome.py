@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from halfway.domain import joins, loops, waits
+from halfway.domain import items, joins, loops, waits
 from halfway.domain.contract import Rule, rule_for
 from halfway.domain.doubt import RESTORED, answered, forgotten, happened, probed_key
 from halfway.domain.facts import Finished, Late, SettleAttempt, Tell, Told
@@ -35,6 +35,9 @@ def _step_finished(turn: Turn, record: Record, attempt: Attempt, report: Report)
     step = turn.step(record.key)
     if report.ended is Ended.SUCCESS and step.waits:
         waits.suspend(turn, record, attempt, report)
+        return
+    if report.ended is Ended.SUCCESS and step.sort is Sort.EACH:
+        items.opened(turn, record, attempt, report)
         return
     if report.ended is Ended.SUCCESS:
         if turn.end(record, attempt, report, unsettled=False):  # an idempotent step: the repeat has answered for the lost ones too

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from halfway.domain import undo, waits
+from halfway.domain import items, undo, waits
 from halfway.domain.facts import EditInput, RetryAsked
 from halfway.domain.lifecycle import RecordStatus, Trigger
 from halfway.domain.ordering import (
@@ -11,6 +11,7 @@ from halfway.domain.ordering import (
     awaits_approval,
     broken_check,
     fresh,
+    in_doubt,
     in_time,
     instead,
     is_needed,
@@ -32,6 +33,11 @@ from halfway.domain.turn import Turn, still
 def retry(turn: Turn, order: RetryAsked) -> None:
     step, record = target_with_spec(turn, order.step, "retry")
     _may_take_new_input(turn, order, record)
+    if not (items.is_whole(turn, record) and _retry_items(turn, order, step, record)):
+        _retry(turn, order, step, record)
+
+
+def _retry(turn: Turn, order: RetryAsked, step: StepSpec, record: Record) -> None:
     if record.status is RecordStatus.UNKNOWN:
         _retry_unknown(turn, order, step, record)
         return
@@ -62,6 +68,31 @@ def retry(turn: Turn, order: RetryAsked) -> None:
     else:
         try_again(turn, record)
     turn.note("step.retry_ordered", record.key, record.attempts)
+
+
+def _retry_items(turn: Turn, order: RetryAsked, step: StepSpec, record: Record) -> bool:
+    """Of a step that is done for many only the items that failed are tried again; False: it is as with any other step."""
+    doubtful = in_doubt(turn, record)
+    if doubtful and not order.not_happened:
+        problem = f"nobody knows whether {len(doubtful)} items of {step.name} happened."
+        raise refuse(turn, "retry", problem, SETTLE_BY_HAND.format(step=step.name))
+    if doubtful:
+        for item in doubtful:
+            _retry_unknown(turn, order, turn.step(item.key), item)
+        items.go_on(turn, record)
+    elif items.are_under_way(record):
+        raise refuse(turn, "retry", f"the items of {step.name} are still on their way.", "Wait until they have come to rest.")
+    elif record.code in (items.PARTIAL, items.TOO_MANY_FAILED):
+        if not is_undo(record):
+            in_time(turn, "retry")
+            not_stopping(turn, "retry")
+            if turn.over:
+                reopen(turn)
+        items.open_again(turn, record)
+    else:
+        return False
+    turn.note("step.retry_ordered", record.key, record.attempts)
+    return True
 
 
 def _may_take_new_input(turn: Turn, order: RetryAsked, record: Record) -> None:
@@ -127,6 +158,8 @@ def _retry_unknown(turn: Turn, order: RetryAsked, step: StepSpec, record: Record
     record = fresh(record)._replace(effect=still(record, Happened.NOT))
     if turn.stopping and not is_undo(record):
         turn.move(record._replace(code="PERSON_SAID_NOT"), Trigger.NOT_HAPPENED)
+    elif is_undo(record) and record.key.item:
+        turn.move(record, Trigger.MARKED_ABSENT)  # its turn comes as that of the other items
     elif is_undo(record):
         turn.move(record, Trigger.MARKED_ABSENT)
         if step.requires_approval:

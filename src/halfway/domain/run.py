@@ -36,6 +36,11 @@ class Key(NamedTuple):
     item: str = ""
     kind: Kind = Kind.STEP
 
+    @property
+    def whole(self) -> Key:
+        """Of an item: the record of its step as a whole."""
+        return self._replace(item="")
+
     def name_in(self, run_id: str) -> str:
         """Its id in the world: the same on every attempt, and another one for the compensation of a step."""
         name = f"{run_id}:{self.step}" if self.round == 1 and not self.item else f"{run_id}:{self.step}:{self.round}:{self.item}"
@@ -69,6 +74,18 @@ def output_of(key: Key) -> str:
 def error_of(step: str) -> str:
     """Under which name the error text of a failed step stands beside the outputs of steps."""
     return f"{step}#error"
+
+
+class Tally(NamedTuple):
+    """What has become of the items of a step, when none of them moves by itself any more."""
+
+    total: int
+    succeeded: int
+    failed: int
+    left_out: int  # by a person
+    stopped: int  # because the run stopped
+    asking: int  # nobody knows, and a person is asked
+    happened: int  # whose effect is out in the world
 
 
 def draft_of(key: Key) -> str:
@@ -204,6 +221,7 @@ class Report(NamedTuple):
     gone_after: int = 0  # how long after that it may still send (a cancelled coroutine)
     death: bool = False  # its worker died
     final: bool = False  # never retried, whatever Retry says
+    total: int | None = None  # of a step that is done for many: for how many
     rewinds: bool = False  # it failed in the way that sends its run back to an earlier step
     waits: str | None = None  # of a wait: the key of what it waits for, or the hash of what a person is shown
     until: int | None = None  # of a wait for a time

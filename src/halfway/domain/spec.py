@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal
@@ -61,6 +61,7 @@ class Sort(StrEnum):
     RUN = "RUN"  # waits for the end of another run
     TIME = "TIME"
     APPROVAL = "APPROVAL"  # waits for a person
+    EACH = "EACH"  # does the same for each item of a list; each item is a record of its own
 
 
 WAITS = frozenset({Sort.EVENT, Sort.RUN, Sort.TIME, Sort.APPROVAL})
@@ -124,6 +125,16 @@ class UndoSpec:
         return self.risk in (Risk.HIGH, Risk.CRITICAL)
 
 
+@dataclass(frozen=True, kw_only=True)
+class FanSpec:
+    """A step that is done for many: for what, how many at once, and how many results are enough (R-E5)."""
+
+    items: str = ""  # the step whose output is the list
+    concurrency: int | None = None
+    partial_from: float = 1.0  # this share of successes makes it a partial success
+    failed_below: float = 1.0  # less than this share makes it a failure; between the two a person decides
+
+
 ANY_FAILURE = "*"  # in RewindSpec.on
 
 
@@ -178,6 +189,7 @@ class StepSpec:
     condition: str = ""  # the name of the function that says whether it runs at all (R-E2)
     at_least: int | None = None  # so many of the optional steps in `after` must have succeeded
     rewind: RewindSpec | None = None
+    fan: FanSpec | None = None  # it is done for many
     per_round: bool = False  # in a loop: each round is an effect, or a wait, of its own
     once: bool = False  # in a loop: what the first round did is kept
     code: str = ""  # what a worker must have to run it: hash of workflow, name, effect and schemas
@@ -191,6 +203,16 @@ class StepSpec:
     def waits(self) -> bool:
         """Whether it waits for something, and occupies no worker meanwhile."""
         return self.wait is not None
+
+    @cached_property
+    def of_item(self) -> StepSpec:
+        """What it does for one item, as a step of its own: so the same rules apply to each item as to any step."""
+        return replace(self, sort=Sort.STEP, fan=None, optional=False, condition="", at_least=None, rewind=None, requires_approval=False)
+
+    @cached_property
+    def of_all(self) -> StepSpec:
+        """The step as a whole, which lists its items and does nothing outside."""
+        return replace(self, takes_mark=False, idempotent=False, probe=None, holds=False)
 
     @cached_property
     def undoing(self) -> StepSpec:
@@ -259,6 +281,11 @@ class WorkflowSpec:
         return any(step.waits for step in self.steps)
 
     @cached_property
+    def fans(self) -> bool:
+        """Whether any of its steps is done for many."""
+        return any(step.fan is not None for step in self.steps)
+
+    @cached_property
     def may_lack(self) -> frozenset[str]:
         """The steps that may end without an output while their run goes on."""
         return frozenset(step.name for step in self.steps if step.optional or step.condition)
@@ -282,6 +309,10 @@ class WorkflowSpec:
     def unit(self, key: Key) -> StepSpec:
         """What a record stands for: the step, or its compensation, which is one of its own."""
         step = self.by_name[key.step]
+        if step.fan is not None:
+            step = step.of_item if key.item else step.of_all
+            if key.kind in UNDOING:
+                return step.undoing if key.item else replace(step.undoing, sort=step.sort)
         return step.undoing if key.kind in UNDOING else step
 
     @cached_property
@@ -342,6 +373,7 @@ def _step(data: dict[str, Any]) -> StepSpec:
     data["wait"] = _wait(data.get("wait"))
     data["undo"] = _undo(data.get("undo"))
     data["rewind"] = _rewind(data.get("rewind"))
+    data["fan"] = None if data.get("fan") is None else FanSpec(**_known(FanSpec, data["fan"]))
     return StepSpec(**data)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from halfway.domain.approvals import REJECTED
 from halfway.domain.doubt import RESTORED
 from halfway.domain.effects import may_be_missing
+from halfway.domain.items import PARTIAL, TOO_MANY_FAILED, are_under_way
 from halfway.domain.joins import RULED_OUT, TOO_FEW, WAIVED, is_passed
 from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.loops import made, sends_back
@@ -64,6 +65,8 @@ def _of_step(view: View, record: Record) -> Iterator[Sentence]:
             yield from _left_out(view, record, told)
         case RecordStatus.WAITING:
             yield from _waiting(view, record, told)
+        case RecordStatus.SUCCESS if record.code == PARTIAL:
+            yield Sentence("ITEMS_PARTLY", told)
         case RecordStatus.PENDING if record.code == HELD and not view.over:
             yield Sentence("HELD", told)
         case _:
@@ -79,7 +82,9 @@ def _failure(view: View, record: Record, told: dict[str, object]) -> Iterator[Se
         return
     if record.lost >= DEATHS:
         yield Sentence("POISON", {"step": record.key.step, "deaths": record.lost})
-    if is_passed(view.turn, record):
+    if record.code == TOO_MANY_FAILED:
+        yield Sentence("ITEMS_FAILED", told)
+    elif is_passed(view.turn, record):
         yield Sentence("FAILED_OPTIONAL", told)
     elif record.code == TOO_FEW:
         yield Sentence("TOO_FEW_ASKS" if record.asks else "TOO_FEW", told)
@@ -125,6 +130,11 @@ def _waiting(view: View, record: Record, told: dict[str, object]) -> Iterator[Se
     told = {**told, "at": until, "name": "" if step.wait is None else step.wait.name}
     if is_gate(record):
         yield Sentence("WAITS_GATE", told)
+    elif are_under_way(record):
+        if record.asks:
+            yield Sentence("ITEMS_IN_DOUBT", {**told, "items": view.in_doubt(record)})
+    elif record.code == TOO_MANY_FAILED:
+        yield Sentence("ITEMS_FAILED_ASKS", told)
     elif step.sort is Sort.APPROVAL:
         yield Sentence("WAITS_APPROVAL", told)
         yield from _conditions(view, record)

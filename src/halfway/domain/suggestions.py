@@ -19,6 +19,7 @@ from halfway.domain.facts import (
     RetryAsked,
     SkipAsked,
 )
+from halfway.domain.items import PARTIAL, are_under_way
 from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.plan import Plan
 from halfway.domain.run import Attempt, Happened, Intent, Kind, Record
@@ -127,6 +128,8 @@ def _about_step(view: View, record: Record) -> Iterator[Suggestion]:
             yield from _after_failure(view, record)
         case RecordStatus.WAITING:
             yield from _while_it_waits(view, record)
+        case RecordStatus.SUCCESS if record.code == PARTIAL:
+            yield from _about_items(view, record)
         case _:
             return
 
@@ -181,6 +184,9 @@ def _while_it_waits(view: View, record: Record) -> Iterator[Suggestion]:
     if is_gate(record) or spec.sort is Sort.APPROVAL:
         yield from _decide(view, "APPROVE", "REJECT", record)
         return
+    if spec.fan is not None:
+        yield from _about_items(view, record)
+        return
     if spec.sort is Sort.EVENT and spec.wait is not None:
         command = f"halfway event send {spec.wait.name} --key '…' --id '…' --payload '…'"
         yield Suggestion(Sentence("SEND_EVENT", {"name": spec.wait.name}), command)
@@ -189,6 +195,21 @@ def _while_it_waits(view: View, record: Record) -> Iterator[Suggestion]:
         yield from _mark_success(view, "SAY_ARRIVED", step)
         yield from _retry(view, "WAIT_AGAIN", step)
         yield from _skip(view, "SKIP", step)
+
+
+def _about_items(view: View, record: Record) -> Iterator[Suggestion]:
+    """One decision for all items in doubt, or for all that failed."""
+    step = record.key.step
+    if are_under_way(record):
+        yield from _mark_success(view, "SAY_ITEMS_HAPPENED", step)
+        order, words = RetryAsked(step, not_happened=True), (step, "--not-happened", "--evidence '…'")
+        told = list(_try(view, "SAY_ITEMS_NOT_HAPPENED", order, _typed(view, "retry", *words)))
+        gone = RetryAsked(step, not_happened=True, gone=True)
+        yield from told or _try(view, "SAY_ITEMS_GONE", gone, _typed(view, "retry", *words, "--gone"))
+        yield from _try(view, "PROBE_NOW", ProbeAsked(step), _typed(view, "probe", step))
+    else:
+        yield from _retry(view, "RETRY_ITEMS", step)
+        yield from _mark_success(view, "ACCEPT_ITEMS", step, output=False) if record.asks else ()
 
 
 def _about_check(view: View, step: str) -> Iterator[Suggestion]:

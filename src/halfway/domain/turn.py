@@ -86,7 +86,7 @@ class Turn:
         return record.key.kind is Kind.STEP and self.stopping
 
     def fails_run(self, record: Record) -> bool:
-        if record.status is not RecordStatus.FAILED or record.key.kind is not Kind.STEP or record.asks:
+        if record.status is not RecordStatus.FAILED or record.key.kind is not Kind.STEP or record.asks or record.key.item:
             return False
         return not self.step(record.key).optional and not self.superseded(record)
 
@@ -175,12 +175,12 @@ class Turn:
         kind = record.key.kind
         # Nobody decides about a step of a run that stops; but what could not be undone always needs somebody.
         stops = kind in (Kind.STEP, Kind.CHECK) and (self.run.intent is not None or self.run.undo is not None)
-        if kind is Kind.STEP and self.step(record.key).optional and then is not Then.MANUAL:
-            stops = True  # the run goes on without it
+        if (kind is Kind.STEP and self.step(record.key).optional and then is not Then.MANUAL) or record.key.item:
+            stops = True  # the run goes on without it, or the step as a whole says what that means
         asks = self.approver(record.key) if (kind is Kind.CHECK or then is Then.MANUAL) and not stops else ""
         record = self.move(record._replace(ready_at=None, asks=asks, approved_until=None), trigger)
         self.note("step.failed", record.key, record.attempts, code=record.code)
-        if kind is Kind.COMPENSATION:
+        if kind is Kind.COMPENSATION and not record.key.item:
             self.commands.append(Tell(Told.INCIDENT, record.key, asks, record.code))
         if asks:
             self.tell(Told.PERSON_NEEDED, record)
@@ -201,8 +201,9 @@ class Turn:
                 self.move(record._replace(asks=""), Trigger.RELEASED)
 
     def tell(self, what: Told, record: Record) -> None:
-        """The role that may decide hears of it (R-J4)."""
-        self.commands.append(Tell(what, record.key, record.asks, record.code))
+        """The role that may decide hears of it (R-J4); of items it hears once, when the step as a whole asks."""
+        if not record.key.item:
+            self.commands.append(Tell(what, record.key, record.asks, record.code))
 
     def close_wait(self, record: Record, how: str, source: str | None = None) -> None:
         self.commands.append(CloseWait(record.key, how, source))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from halfway.domain import items
 from halfway.domain.doubt import ask_world, probe_key
 from halfway.domain.facts import Told
 from halfway.domain.lifecycle import RecordStatus, Trigger
@@ -19,7 +20,7 @@ _BUSY = frozenset({RecordStatus.RUNNING, RecordStatus.UNKNOWN})
 
 def go_on(turn: Turn) -> None:
     """The next undo, if the one before it is through."""
-    if any(record.status in _BUSY for record in turn.of_kind(Kind.STEP)):
+    if any(record.status in _BUSY or items.are_under_way(record) for record in turn.of_kind(Kind.STEP)):
         return  # what is in doubt is settled first
     if waits_in_line(turn):
         return
@@ -41,7 +42,7 @@ def go_on(turn: Turn) -> None:
 def in_reverse(turn: Turn) -> list[Record]:
     """What has happened, the last one first."""
     order = turn.spec.order
-    happened = [record for record in turn.of_kind(Kind.STEP) if record.effect is Happened.HAPPENED]
+    happened = [record for record in turn.of_kind(Kind.STEP) if record.effect is Happened.HAPPENED and not record.key.item]
     return sorted(happened, key=lambda record: (record.ended_at or 0, order[record.key.step]), reverse=True)
 
 
@@ -62,6 +63,8 @@ def waits_in_line(turn: Turn) -> bool:
 def _blocks(undo: Record) -> bool:
     """Whether earlier steps must wait for it. One that failed, or that a person must find out about, leaves the others going on."""
     if undo.status is RecordStatus.UNKNOWN:
+        return not undo.asks
+    if items.are_under_way(undo):
         return not undo.asks
     return undo.status in (RecordStatus.PENDING, RecordStatus.RUNNING) or is_gate(undo)
 
@@ -86,7 +89,7 @@ def fate(turn: Turn, record: Record) -> Fate:
         return Fate.KEPT
     if step.undo is None:
         return Fate.STAYS if step.stays else Fate.NO_UNDO
-    if record.status is not RecordStatus.SUCCESS:
+    if record.status is not RecordStatus.SUCCESS and step.fan is None:
         return Fate.OUTPUT_UNKNOWN
     return Fate.APPROVAL if step.undoing.requires_approval else Fate.UNDONE
 
@@ -100,6 +103,8 @@ def _begin(turn: Turn, record: Record) -> None:
         _hand_over(turn, undo, outlook.value)
     elif outlook is Fate.OUTPUT_UNKNOWN:
         _look_for_output(turn, record, undo)
+    elif outlook is Fate.UNDONE and items.is_whole(turn, record):
+        items.undo(turn, undo)
     elif outlook is Fate.UNDONE:
         turn.move(undo._replace(ready_at=turn.now), Trigger.BECAME_READY)
     elif (spec := turn.spec.by_name[record.key.step].undo) is not None and spec.drafts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from halfway.domain import doubt, waits
+from halfway.domain import doubt, items, waits
 from halfway.domain.facts import MarkedSuccess, ProbeAsked, ReleaseAsked, ReleaseHold, SkipAsked
 from halfway.domain.joins import WAIVED
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus, Trigger
@@ -10,6 +10,7 @@ from halfway.domain.ordering import (
     SETTLE_BY_HAND,
     broken_check,
     fresh,
+    in_doubt,
     in_time,
     instead,
     is_undo,
@@ -26,10 +27,12 @@ from halfway.domain.turn import Turn
 
 
 def mark_success(turn: Turn, order: MarkedSuccess) -> None:
-    step, record = target_with_spec(turn, order.step, "mark-success")
+    record = target(turn, order.step, "mark-success")
     check = broken_check(turn, record)
     if record.status is RecordStatus.SUCCESS and check is not None:
         _vouch(turn, record, check)
+        return
+    if items.is_whole(turn, record) and _mark_items(turn, record):
         return
     _only_by_its_people(turn, "mark-success", record)
     if waits.is_gate(record) and not is_undo(record):
@@ -42,18 +45,41 @@ def mark_success(turn: Turn, order: MarkedSuccess) -> None:
         raise refuse(turn, "mark-success", f"the run has ended: {turn.run.status}.")
     if record.status is RecordStatus.WAITING:
         turn.close_wait(record, "PERSON_SAID_YES")
-    record = turn.settle(record, "PERSON_SAID_YES", *record.unsettled)
-    effect = Happened.HAPPENED if step.can_be_lost or step.sort is Sort.TRANSACTION else record.effect
     if turn.run.status in FINAL:
         reopen(turn)
-    marked = fresh(record)._replace(effect=effect, ended_at=turn.now, ready_at=None)
-    turn.move(marked, Trigger.MARKED_SUCCESS, keep=not is_undo(record))
-    turn.note("step.settled_by_person", record.key, record.attempts, happened=True)
+    _settled(turn, record)
 
 
 def _vouch(turn: Turn, record: Record, check: Record) -> None:
     """A person has seen that the result holds, whatever the check says."""
     turn.move(fresh(check), Trigger.MARKED_SUCCESS)
+    turn.note("step.settled_by_person", record.key, record.attempts, happened=True)
+
+
+def _mark_items(turn: Turn, record: Record) -> bool:
+    """A person has seen that all items in doubt happened, or accepts what became of the items; False: neither is asked."""
+    doubtful = in_doubt(turn, record)
+    for item in doubtful:
+        _settled(turn, item)
+    if doubtful:
+        items.go_on(turn, record)
+    elif record.status is RecordStatus.WAITING and record.code == items.TOO_MANY_FAILED:
+        items.succeed(turn, record, items.PARTIAL, None)
+    else:
+        if items.are_under_way(record):
+            raise refuse(turn, "mark-success", f"the items of {record.key.step} are still on their way.")
+        return False
+    turn.note("step.settled_by_person", record.key, record.attempts, happened=True, items=len(doubtful))
+    return True
+
+
+def _settled(turn: Turn, record: Record) -> None:
+    """It happened, as a person has seen."""
+    step = turn.step(record.key)
+    record = turn.settle(record, "PERSON_SAID_YES", *record.unsettled)
+    effect = Happened.HAPPENED if step.can_be_lost or step.sort is Sort.TRANSACTION else record.effect
+    marked = fresh(record)._replace(effect=effect, ended_at=turn.now, ready_at=None)
+    turn.move(marked, Trigger.MARKED_SUCCESS, keep=not is_undo(record))
     turn.note("step.settled_by_person", record.key, record.attempts, happened=True)
 
 
@@ -73,6 +99,8 @@ def skip(turn: Turn, order: SkipAsked) -> None:
     if record.status is RecordStatus.UNKNOWN or record.unsettled:
         raise refuse(turn, "skip", f"nobody knows whether {told(record)} happened.", SETTLE_BY_HAND.format(step=order.step))
     _only_by_its_people(turn, "skip", record)
+    if items.are_under_way(record):
+        raise refuse(turn, "skip", f"the items of {record.key.step} are still on their way.", "Use: halfway cancel")
     if record.status not in (RecordStatus.FAILED, RecordStatus.WAITING, RecordStatus.PENDING):
         raise refuse(turn, "skip", f"{told(record)} is {record.status}.", "Only what has failed or waits can be skipped.")
     if not is_undo(record):
@@ -92,6 +120,13 @@ def skip(turn: Turn, order: SkipAsked) -> None:
 
 def probe(turn: Turn, order: ProbeAsked) -> None:
     step, record = target_with_spec(turn, order.step, "probe")
+    doubtful = in_doubt(turn, record)
+    if doubtful and turn.step(doubtful[0].key).probe is not None:
+        for item in doubtful:
+            doubt.ask_world(turn, turn.move(item._replace(asks="", ready_at=turn.now), Trigger.LOOKED))
+        items.go_on(turn, record)
+        turn.note("step.probe_ordered", record.key, record.attempts)
+        return
     if step.probe is None:
         raise refuse(turn, "probe", f"{told(record)} has no probe.", SETTLE_BY_HAND.format(step=order.step))
     waits_late = record.status is RecordStatus.WAITING and step.waits

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from halfway.domain.facts import Order
+from halfway.domain.items import are_under_way
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
+from halfway.domain.ordering import in_doubt
 from halfway.domain.plan import Plan, plan
 from halfway.domain.run import Kind, Record, Snapshot, latest
 from halfway.domain.spec import StepSpec, WorkflowSpec
@@ -30,7 +32,12 @@ class View:
         return tuple(sorted(self.snapshot.records.values(), key=lambda record: (order.get(record.key.step, 0), record.key)))
 
     def of_kind(self, *kinds: Kind) -> tuple[Record, ...]:
-        return tuple(record for record in self.records if record.key.kind in kinds)
+        """Without items: their step tells about them."""
+        return tuple(record for record in self.records if record.key.kind in kinds and not record.key.item)
+
+    def in_doubt(self, record: Record) -> int:
+        """About how many items of a step a person must decide whether they happened."""
+        return len(in_doubt(self.turn, record)) if are_under_way(record) else 0
 
     def record(self, step: str) -> Record | None:
         """The record of a step in its last round."""

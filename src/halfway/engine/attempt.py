@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from enum import Enum
 from threading import Lock
@@ -13,15 +13,16 @@ from uuid import uuid4
 
 from halfway.authoring.step import Failure
 from halfway.authoring.steps import Handler
-from halfway.domain.draft import Emitted
+from halfway.domain.draft import Emitted, Item
 from halfway.domain.joins import NOTHING_MISSING
 from halfway.domain.names import check_name
 from halfway.domain.run import ACTING, Key, Kind, draft_of, output_of
 from halfway.domain.spec import StepSpec
 from halfway.engine.clock import uptime
 from halfway.engine.context import Where
+from halfway.engine.source import artifact_lines, pages
 from halfway.errors import ArtifactDamaged, AttemptEnded, MarkRefused, NotFound, RecordHeld
-from halfway.ports import Artifacts, Evidence, Local, Mark, Saved
+from halfway.ports import Artifacts, Evidence, Listed, Local, Mark, Reading, Saved
 
 
 class Grant(Enum):
@@ -36,9 +37,10 @@ class Desk(Protocol):
     """Where an attempt hands in what must be committed: the pump."""
 
     artifacts: Artifacts
+    reading: Reading
 
     def mark(self, mark: Mark) -> Future[Grant]: ...
-    def keep(self, row: Evidence | Saved) -> Future[Grant]: ...
+    def keep(self, row: Evidence | Saved | Listed) -> Future[Grant]: ...
     def find_artifact(self, run_id: str, artifact_id: str) -> str | None:
         """The hash of an artifact of this run."""
         ...
@@ -48,7 +50,7 @@ class Running:
     """The `Host` of one attempt."""
 
     __slots__ = (
-        "_cause", "_first", "attempt", "claimed", "correlation_id", "emitted", "ended", "handler", "hold", "input", "key", "lease",
+        "_cause", "_first", "attempt", "claimed", "correlation_id", "emitted", "ended", "handler", "hold", "input", "item", "key", "lease",
         "local", "marked", "missing", "on_loop", "outputs", "pump", "record", "round", "run_id", "spec", "step_name", "stop_asked", "task",
         "until",
     )  # fmt: skip
@@ -56,7 +58,7 @@ class Running:
     def __init__(
         self, pump: Desk, run_id: str, record: Key, n: int, *, handler: Handler, spec: StepSpec, correlation_id: str, input: str,
         outputs: Mapping[str, str], marked: bool, lease: float, on_loop: bool, cause: Failure | None = None,
-        missing: Mapping[str, str] = NOTHING_MISSING,
+        missing: Mapping[str, str] = NOTHING_MISSING, item: Item | None = None,
     ) -> None:  # fmt: skip
         self.pump = pump
         self.handler = handler
@@ -83,6 +85,7 @@ class Running:
         self.emitted: list[Emitted] = []
         self._cause = cause
         self.missing = missing
+        self.item = item
         self.task: asyncio.Task[None] | None = None
 
     # ── what the engine asks ──
@@ -120,6 +123,8 @@ class Running:
     @property
     def own_output(self) -> str:
         """What the step returned whose effect is undone or checked, in the round that this attempt is about."""
+        if self.record.item:
+            return "null" if self.item is None or self.item.output is None else self.item.output
         return self.outputs.get(output_of(self.record)) or self.outputs[self.step_name]
 
     def cause(self) -> Failure | None:
@@ -157,9 +162,29 @@ class Running:
     def _keep(self, row: Evidence | Saved) -> None:
         if self.local is not None:
             self.local.keep([row])
-        elif self.pump.keep(row).result() is not Grant.YES:
+        else:
+            self.hand_in(row)
+
+    def hand_in(self, row: Evidence | Saved | Listed) -> None:
+        """Durable when it returns; AttemptEnded if this attempt is over."""
+        if self.pump.keep(row).result() is not Grant.YES:
             self.ended = self.ended or "it was ended by the engine"
             self.ensure_running()
+
+    def save_lines(self, name: str, lines: Iterator[bytes]) -> tuple[str, str, int]:
+        """As `save`, for content that need not fit into memory."""
+        sha256, size = self.pump.artifacts.put_lines(lines)
+        artifact_id = uuid4().hex
+        self._keep(Saved(self.run_id, self.record, self.attempt, artifact_id, name, sha256, size))
+        return artifact_id, sha256, size
+
+    def items(self, step: str, round: int, status: str, page: int) -> Iterator[Sequence[tuple[str, str | None, str, str | None]]]:
+        for rows in pages(self.pump.reading, self.run_id, step, round, status=status, size=page):
+            self.ensure_running()
+            yield rows
+
+    def lines(self, artifact_id: str, name: str) -> Iterator[str]:
+        return artifact_lines(self.pump.reading, self.pump.artifacts, self.run_id, artifact_id, name)
 
     def read(self, artifact_id: str, name: str, /) -> bytes:
         sha256 = self.pump.find_artifact(self.run_id, artifact_id)

@@ -10,14 +10,17 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 
 from halfway.authoring.failures import bounded
-from halfway.authoring.step import Absent, Artifact, AsyncMark, CannotTell, Found, Mark, Step
+from halfway.authoring.step import Absent, Artifact, AsyncMark, CannotTell, Failure, Found, Mark, Step
 from halfway.authoring.steps import Handler
 from halfway.authoring.values import decode, encode
 from halfway.domain.contract import Place, unstorable
-from halfway.domain.draft import Payload
-from halfway.domain.run import PROBED_BY, UNDOING, Answer, Ended, Happened, Kind, Report
+from halfway.domain.draft import Draft, Payload
+from halfway.domain.lifecycle import RecordStatus
+from halfway.domain.loops import cause
+from halfway.domain.run import ACTING, PROBED_BY, UNDOING, Answer, Ended, Happened, Key, Kind, Record, Report, error_of
 from halfway.domain.spec import Sort
 from halfway.engine.attempt import Running
+from halfway.engine.listing import keep_lines, list_items
 from halfway.errors import HalfwayError, UnstorableValue
 
 Ending_ = tuple[Report, Payload]
@@ -28,16 +31,11 @@ def call_of(running: Running) -> tuple[Callable[..., Any], tuple[object, ...], M
     handler, kind = running.handler, running.record.kind
     undoing = kind in UNDOING
     step = handler.step(running, undoing=undoing)
-    if kind is Kind.PROBE:
-        return _there(handler.probe), (step,), None
-    if kind is Kind.CHECK:
-        return _check(running, handler, step), (), None
-    if kind is Kind.CONDITION:
-        return _there(handler.condition), (step,), None
-    if kind is Kind.COMPENSATION_PROBE:
-        return _there(handler.undo_probe), (step, _output(running)), None
-    if kind is Kind.DRAFT:
-        return _there(handler.draft), (step, _output(running)), None
+    if kind not in ACTING:
+        return (*_looking(running, handler, step), None)
+    if running.spec.sort is Sort.EACH:
+        return lambda: list_items(running), (), None
+    taken = (step, *_item(running))
     undone = (_output(running),) if kind is Kind.COMPENSATION else ()
     function = _there(handler.undo) if kind is Kind.COMPENSATION else handler.body
     if running.local is not None:
@@ -46,8 +44,33 @@ def call_of(running: Running) -> tuple[Callable[..., Any], tuple[object, ...], M
         running.hold = handler.record(step)
     if handler.undo_takes_mark if undoing else handler.takes_mark:
         mark = handler.mark(running, undoing=undoing)
-        return function, (step, *undone, mark), mark
-    return function, (step, *undone), None
+        return function, (*taken, *undone, mark), mark
+    return function, (*taken, *undone), None
+
+
+def _looking(running: Running, handler: Handler, step: Step[Any]) -> tuple[Callable[..., Any], tuple[object, ...]]:
+    """What only looks at something: no effect, no mark."""
+    match running.record.kind:
+        case Kind.PROBE:
+            return _there(handler.probe), (step, *_item(running))
+        case Kind.CHECK:
+            return _check(running, handler, step), ()
+        case Kind.CONDITION:
+            return _there(handler.condition), (step,)
+        case Kind.COMPENSATION_PROBE:
+            return _there(handler.undo_probe), (step, _output(running))
+        case _:
+            return _there(handler.draft), (step, _output(running))
+
+
+def _item(running: Running) -> tuple[object, ...]:
+    """The item that this attempt is about; nothing in every other step."""
+    if not running.record.item:
+        return ()
+    adapter, item = running.handler.item_adapter, running.item
+    assert adapter is not None
+    assert item is not None, "an item is loaded with its record"
+    return (decode(adapter, item.input, what=f"item {running.record.item} of {running.step_name}"),)
 
 
 def _there(function: Callable[..., Any] | None) -> Callable[..., Any]:
@@ -99,6 +122,10 @@ def returned(running: Running, mark: Mark | AsyncMark | None, value: object) -> 
         problem = "left its body without having entered its effect mark."
         error = HalfwayError("MARK_MISUSED", step=running.step_name, run=running.run_id, problem=problem)
         return Report(Ended.FAILED, code="MARK_NOT_TAKEN", effect=Happened.NOT, final=True), Payload(error=str(error))
+    if running.spec.sort is Sort.EACH:
+        return Report(Ended.SUCCESS, total=cast(int, value)), Payload()
+    if running.handler.streams and kind is Kind.STEP:
+        value = keep_lines(running, cast("Iterable[Any]", value))
     try:
         output = encode(_adapter_of(running), value, what=f"output of {running.step_name}")
     except UnstorableValue as error:  # the body ran; that is known, and must not be lost or repeated (B27, B28)
@@ -118,7 +145,7 @@ def _adapter_of(running: Running) -> TypeAdapter[Any]:
         return _NOTHING
     if kind is Kind.DRAFT:
         return running.handler.draft_adapter or _NOTHING
-    return running.handler.body_adapter
+    return running.handler.output_adapter if running.handler.streams else running.handler.body_adapter
 
 
 def _waits(running: Running, value: object, output: str) -> Report:
@@ -148,3 +175,19 @@ def _probed(running: Running, value: object) -> Ending_:
         return Report(Ended.SUCCESS, answer=Answer.CANNOT_TELL), Payload(error=bounded(value.reason, 2000))
     error = f"the probe answered {type(value).__name__}; only Found, Absent or CannotTell say anything"
     return Report(Ended.SUCCESS, answer=Answer.CANNOT_TELL, code="PROBE_ANSWER_INVALID"), Payload(error=error)
+
+
+def cause_of(draft: Draft, key: Key) -> Failure | None:
+    """Why something is undone, or done once more: the step that failed, or what was asked of the run."""
+    if key.kind not in UNDOING:
+        failed = cause(draft.spec, draft.records, key.step) if draft.spec.loops else None
+        return None if failed is None else _failure(draft, failed)
+    for record in draft.records.values():
+        if record.key.kind is Kind.STEP and record.status is RecordStatus.FAILED:
+            return _failure(draft, record)
+    intent = draft.before.run.intent
+    return Failure("", "COMPENSATE" if intent is None else intent.value, "")
+
+
+def _failure(draft: Draft, record: Record) -> Failure:
+    return Failure(record.key.step, record.code, draft.outputs.get(error_of(record.key.step), ""))

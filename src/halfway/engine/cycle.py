@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple, Protocol
 
-from halfway.authoring.step import Failure
 from halfway.domain.contract import cut_short, unstorable
 from halfway.domain.doubt import probed_key
-from halfway.domain.draft import Change, Draft, Payload
-from halfway.domain.facts import Arrived, Claimed, Command, Fact, Finished, Late, LookAgain, Move, OpenWait, StartAttempt
+from halfway.domain.draft import NO_ITEMS, Change, Draft, Payload
+from halfway.domain.facts import (
+    Arrived,
+    Claimed,
+    Command,
+    Fact,
+    Finished,
+    Late,
+    LookAgain,
+    Move,
+    OpenWait,
+    StartAttempt,
+)
 from halfway.domain.joins import missing
 from halfway.domain.lifecycle import RecordStatus
-from halfway.domain.loops import cause
-from halfway.domain.run import ACTING, PROBED_BY, UNDOING, Ended, Key, Kind, Record, Report, Snapshot, draft_of, error_of
+from halfway.domain.run import ACTING, PROBED_BY, Ended, Key, Kind, Record, Report, Snapshot, draft_of, error_of
+from halfway.domain.spec import Sort
 from halfway.engine.attempt import Desk, Grant, Running
+from halfway.engine.calls import cause_of
 from halfway.engine.catalog import Catalog
 from halfway.engine.local import STORED
 from halfway.engine.rescue import rescue
 from halfway.engine.settings import Settings
-from halfway.ports import Arrival, Evidence, Mark, Ready, Saved, Turn
+from halfway.engine.tending import begin_items, moves_items
+from halfway.ports import Arrival, Evidence, Listed, LoadedItems, Mark, Ready, Saved, Turn
 
 log = logging.getLogger("halfway.engine")
 
@@ -49,7 +62,7 @@ class Done(NamedTuple):
 class Asked(NamedTuple):
     """A body waits for something to be committed."""
 
-    what: Mark | Evidence | Saved
+    what: Mark | Evidence | Saved | Listed
     future: Future[Grant]
 
     def answer(self, answer: Grant | Exception) -> None:
@@ -155,9 +168,12 @@ class Cycle:
             self._hand_back_dropped()
         self._watch()
         changes = [change for draft in self.drafts.values() if (change := draft.change()) is not None]
+        touched = [run_id for run_id, draft in self.drafts.items() if draft.spec.fans and (run_id in due or moves_items(draft.commands))]
         if changes:
             tx.write(changes)
             self._meet_what_came_first(tx, changes)
+        if touched:
+            self._tend_items(tx, touched)
 
     # ── what is asked, what is touched ──
 
@@ -224,6 +240,7 @@ class Cycle:
         known = self.floor.known
         stale = [run_id for run_id, revision in revisions.items() if run_id not in known or known[run_id].snapshot.run.revision != revision]
         fresh = {run_id: Known(one.snapshot, one.input, dict(one.outputs)) for run_id, one in tx.load(stale).items()} if stale else {}
+        items = self._items(tx, revisions, due, strangers, waiting)
         for run_id in revisions:
             one = fresh.get(run_id) or known[run_id]
             try:
@@ -231,7 +248,24 @@ class Cycle:
             except Exception:  # a definition that cannot be read stops its own runs only
                 log.exception("the definition of run %s cannot be read", run_id)
                 continue
-            self.drafts[run_id] = Draft(spec, one.snapshot, self.now, input=one.input, outputs=one.outputs)
+            snapshot, own = one.snapshot, items.get(run_id)
+            if own is not None:
+                snapshot = Snapshot(snapshot.run, {**snapshot.records, **own.records})
+            self.drafts[run_id] = Draft(
+                spec, snapshot, self.now, input=one.input, outputs=one.outputs, items=NO_ITEMS if own is None else own.texts, tends=True
+            )
+
+    def _items(
+        self, tx: Turn, locked: Mapping[str, int], due: Sequence[str], strangers: Sequence[tuple[str, Key, int]], waiting: Sequence[Ready]
+    ) -> Mapping[str, LoadedItems]:
+        """Of steps that are done for many only the items about which something is to be decided."""
+        wanted = [(done.running.run_id, done.running.record) for done in self.backlog]
+        wanted += [(run_id, key) for run_id, key, _ in strangers] + [(ready.run_id, ready.key) for ready in waiting]
+        if self.tick:
+            wanted += [(running.run_id, running.record) for running in self.floor.live.values()]
+            wanted += tx.items.due([run_id for run_id in due if run_id in locked])
+        here = [(run_id, key) for run_id, key in wanted if key.item and run_id in locked]
+        return tx.items.load(here) if here else {}
 
     # ── facts ──
 
@@ -266,6 +300,8 @@ class Cycle:
             del draft.payloads[key]
             if before is not None:
                 draft.payloads[key] = before
+        elif key.item:
+            return  # nothing but its own undo reads what an item gave
         elif payload.output is not None and any(move.keep and move.record.status in _HAS_OUTPUT for move in moves):
             self._put_out(draft, key, payload.output)
         elif payload.error is not None and key.kind is Kind.STEP and draft.records[key].status is RecordStatus.FAILED:
@@ -330,27 +366,44 @@ class Cycle:
             if self.drafts[change.before.run.id].spec.waits and any(isinstance(command, OpenWait) for command in change.commands)
         ]
         arrivals = tx.inbox.arrived(opened) if opened else ()
-        again: dict[str, Draft] = {}
-        for arrival in arrivals:
-            first = self.drafts[arrival.run_id]
-            if arrival.run_id not in again:
-                again[arrival.run_id] = Draft(first.spec, first.snapshot, self.now, input=first.input, outputs=first.outputs)
-                self._taken.discard(arrival.run_id)
-        self.drafts.update(again)
+        again = {run_id: self._go_on_from(run_id) for run_id in dict.fromkeys(arrival.run_id for arrival in arrivals)}
         for arrival in arrivals:
             self._arrive(arrival)
-        met = [change for draft in again.values() if (change := draft.change()) is not None]
-        if met:
-            tx.write(met)
-            self.waits = True  # what stands behind such a wait is claimed in the next turn
+        self._write_more(tx, list(again))
+
+    # ── items ──
+
+    def _tend_items(self, tx: Turn, touched: Sequence[str]) -> None:
+        """Items that wait for their turn get in line, and a step none of whose items moves any more is closed; after all was written."""
+        rested = [(run_id, fact) for run_id in touched for fact in begin_items(tx, self.drafts[run_id], self.floor.hot)]
+        for run_id in dict.fromkeys(run_id for run_id, _ in rested):
+            self._go_on_from(run_id)
+        for run_id, fact in rested:
+            told = json.dumps({"round": fact.key.round, **fact.tally._asdict()}, separators=(",", ":"))
+            self._decide(self.drafts[run_id], fact, fact.key, Payload(told))
+        self._write_more(tx, [run_id for run_id, _ in rested])
+
+    def _write_more(self, tx: Turn, ids: Sequence[str]) -> None:
+        changes = [change for run_id in dict.fromkeys(ids) if (change := self.drafts[run_id].change()) is not None]
+        if changes:
+            tx.write(changes)
+            self.waits = True  # what stands behind is claimed in the next turn
             self.floor.hot.update(self.floor.routes)
+
+    def _go_on_from(self, run_id: str) -> Draft:
+        """Another decision about a run, on top of what was written about it in this transaction."""
+        first = self.drafts[run_id]
+        draft = Draft(first.spec, first.snapshot, self.now, input=first.input, outputs=first.outputs, items=first.items, tends=True)
+        self._taken.discard(run_id)
+        self.drafts[run_id] = draft
+        return draft
 
     # ── slots ──
 
     def _fill_slots(self, waiting: Sequence[Ready]) -> None:
         free = {id(pool): pool.free for pool in (self.floor.loop, self.floor.threads)}
         for place in sorted(self._line(waiting)):
-            pool = id(self.floor.pool(place.route, place.key.kind))
+            pool = id(self._pool(place))
             if free[pool] <= 0:
                 self.floor.hot.add(place.route)
                 continue
@@ -376,6 +429,11 @@ class Cycle:
             if ready.run_id not in self.drafts:  # its run is locked elsewhere
                 self.waits = True
 
+    def _pool(self, place: Place) -> Free:
+        """A list of items is made in a thread, whatever is done for each of them."""
+        lists = not place.key.item and self.drafts[place.run_id].spec.by_name[place.key.step].fan is not None
+        return self.floor.threads if lists else self.floor.pool(place.route, place.key.kind)
+
     def _due(self, at: int) -> None:
         self.next_due = at if self.next_due is None else min(self.next_due, at)
 
@@ -386,7 +444,7 @@ class Cycle:
             return False
         spec = draft.spec.unit(place.key)
         handler = self.floor.catalog.handler(draft.spec, spec)
-        takes_mark = handler.takes_mark if place.key.kind is Kind.STEP else None
+        takes_mark = handler.takes_mark if place.key.kind is Kind.STEP and spec.sort is not Sort.EACH else None
         commands = self._take(place.run_id, Claimed(place.key, self.floor.epoch, takes_mark))
         begun = next((command for command in commands if isinstance(command, StartAttempt)), None)
         if begun is None:
@@ -395,8 +453,9 @@ class Cycle:
             Running(
                 self.floor, place.run_id, place.key, begun.n, handler=handler, spec=spec,
                 correlation_id=draft.before.run.correlation_id, input=draft.input, outputs=draft.outputs, marked=begun.marked,
-                lease=self.floor.settings.lease, on_loop=self.floor.pool(place.route, place.key.kind) is self.floor.loop,
-                cause=_cause(draft, place.key), missing=missing(draft.spec, draft.records, draft.outputs, place.key.step),
+                lease=self.floor.settings.lease, on_loop=self._pool(place) is self.floor.loop,
+                item=draft.items.get(place.key._replace(kind=Kind.STEP)), cause=cause_of(draft, place.key),
+                missing=missing(draft.spec, draft.records, draft.outputs, place.key.step),
             )
         )  # fmt: skip
         return True
@@ -422,19 +481,3 @@ class Cycle:
 
 def _still(record: Record, n: int) -> bool:
     return record.running is not None and record.running.n == n
-
-
-def _cause(draft: Draft, key: Key) -> Failure | None:
-    """Why something is undone, or done once more: the step that failed, or what was asked of the run."""
-    if key.kind not in UNDOING:
-        failed = cause(draft.spec, draft.records, key.step) if draft.spec.loops else None
-        return None if failed is None else _failure(draft, failed)
-    for record in draft.records.values():
-        if record.key.kind is Kind.STEP and record.status is RecordStatus.FAILED:
-            return _failure(draft, record)
-    intent = draft.before.run.intent
-    return Failure("", "COMPENSATE" if intent is None else intent.value, "")
-
-
-def _failure(draft: Draft, record: Record) -> Failure:
-    return Failure(record.key.step, record.code, draft.outputs.get(error_of(record.key.step), ""))

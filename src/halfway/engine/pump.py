@@ -15,8 +15,8 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import NamedTuple
 
-from halfway.domain.draft import Payload
-from halfway.domain.run import ACTING, Kind, Report
+from halfway.domain.draft import Draft, Payload
+from halfway.domain.run import ACTING, Kind, Report, Snapshot
 from halfway.domain.spec import Sort
 from halfway.engine.attempt import Grant, Running
 from halfway.engine.body import execute
@@ -27,7 +27,7 @@ from halfway.engine.overdue import cut, overdue
 from halfway.engine.settings import Settings
 from halfway.engine.slots import Loop, Threads
 from halfway.errors import DatabaseError
-from halfway.ports import Artifacts, EpochOver, Evidence, GuardFailed, Mark, Points, Reading, RunStore, Saved
+from halfway.ports import Artifacts, EpochOver, Evidence, GuardFailed, Listed, Mark, Points, Reading, RunStore, Saved
 
 log = logging.getLogger("halfway.engine")
 
@@ -37,6 +37,12 @@ LATELY = 10 * 60_000_000  # microseconds: whoever is overlooked is found while a
 EVERY_WAIT = 10 * 365 * 24 * 3600 * 1_000_000
 FULL_REPAIR = 60  # each so many repairs look at all waits
 LONGEST_PAUSE = 2.0  # between two tries to reach a database that is away
+
+
+def _without_items(draft: Draft) -> Snapshot:
+    """What a run is known by: its items are too many, and read when they are needed."""
+    run, records = draft.snapshot
+    return Snapshot(run, {key: record for key, record in records.items() if not key.item}) if draft.spec.fans else draft.snapshot
 
 
 class Wake(NamedTuple):
@@ -105,14 +111,14 @@ class Pump:
     def mark(self, mark: Mark) -> Future[Grant]:
         return self._ask(mark)
 
-    def keep(self, row: Evidence | Saved) -> Future[Grant]:
+    def keep(self, row: Evidence | Saved | Listed) -> Future[Grant]:
         return self._ask(row)
 
     def find_artifact(self, run_id: str, artifact_id: str) -> str | None:
         found = self.reading.artifact(run_id, artifact_id)
         return None if found is None else found.sha256
 
-    def _ask(self, what: Mark | Evidence | Saved) -> Future[Grant]:
+    def _ask(self, what: Mark | Evidence | Saved | Listed) -> Future[Grant]:
         future: Future[Grant] = Future()
         self._inbox.put(Asked(what, future))
         return future
@@ -303,7 +309,7 @@ class Pump:
             elif sum(map(len, draft.outputs.values())) > LARGE:
                 self.known.pop(run_id, None)
             else:
-                self.known[run_id] = Known(draft.snapshot, draft.input, draft.outputs)
+                self.known[run_id] = Known(_without_items(draft), draft.input, draft.outputs)
         if len(self.known) > CACHED:
             for run_id in list(self.known)[: len(self.known) - CACHED]:
                 del self.known[run_id]

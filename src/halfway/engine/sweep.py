@@ -14,7 +14,7 @@ from typing import NamedTuple
 from halfway.domain.contract import cut_short
 from halfway.domain.draft import Draft, Payload
 from halfway.domain.facts import Fact, Finished, Gone, Unblocked
-from halfway.domain.run import ACTING, Ended, Report
+from halfway.domain.run import ACTING, Ended, Key, Report, Snapshot
 from halfway.engine.catalog import Catalog
 from halfway.engine.rescue import rescue
 from halfway.engine.settings import Settings
@@ -104,7 +104,9 @@ class Sweep:
         with self._runs.change(name="sweep") as tx:
             running, lost = list(tx.left(epoch.id)), list(tx.left(epoch.id, lost=True))
             self._points.reached("sweep.read")
-            drafts = self._drafts(tx, sorted({left.run_id for left in running + lost}))
+            drafts = self._drafts(
+                tx, sorted({left.run_id for left in running + lost}), [(left.run_id, left.key) for left in running + lost]
+            )
             for left in running:
                 draft = drafts.get(left.run_id)
                 if draft is not None and self._end(draft, left, _gone_at(epoch, proven, tx.now)):
@@ -122,10 +124,11 @@ class Sweep:
             )
         return tuple(touched)
 
-    def _drafts(self, tx: Turn, ids: Sequence[str]) -> dict[str, Draft]:
+    def _drafts(self, tx: Turn, ids: Sequence[str], about: Sequence[tuple[str, Key]] = ()) -> dict[str, Draft]:
         if not ids:
             return {}
         locked = tx.lock(ids)
+        items = tx.items.load([(run_id, key) for run_id, key in about if key.item and run_id in locked])
         drafts: dict[str, Draft] = {}
         for run_id, one in tx.load(sorted(locked)).items():
             try:
@@ -133,7 +136,10 @@ class Sweep:
             except Exception:  # a definition that cannot be read stops its own runs only
                 log.exception("the definition of run %s cannot be read", run_id)
                 continue
-            drafts[run_id] = Draft(spec, one.snapshot, tx.now, input=one.input, outputs=dict(one.outputs))
+            snapshot, own = one.snapshot, items.get(run_id)
+            if own is not None:
+                snapshot = Snapshot(snapshot.run, {**snapshot.records, **own.records})
+            drafts[run_id] = Draft(spec, snapshot, tx.now, input=one.input, outputs=dict(one.outputs))
         return drafts
 
     def _end(self, draft: Draft, left: Left, gone_at: int | None) -> bool:

@@ -6,6 +6,7 @@ Implementations live in `store`; app.py puts them together.
 from __future__ import annotations
 
 from halfway.ports.events import Arrival, Inbox, Message, NewEvent, Outbox, Received, Task, Triggers
+from halfway.ports.items import CountRow, ItemRow, Items, Listed, LoadedItems
 from halfway.ports.people import (
     AskRow,
     Attention,
@@ -63,6 +64,7 @@ __all__ = [
     "BatchItem",
     "BatchRow",
     "Batches",
+    "CountRow",
     "DefinitionRow",
     "Detail",
     "Epoch",
@@ -75,10 +77,14 @@ __all__ = [
     "GuardFailed",
     "Inbox",
     "IncidentRow",
+    "ItemRow",
+    "Items",
     "JournalRow",
     "Left",
+    "Listed",
     "Lives",
     "Loaded",
+    "LoadedItems",
     "Local",
     "Mark",
     "Message",

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 from halfway.domain.draft import Audit
 from halfway.domain.lifecycle import RunStatus
 from halfway.domain.run import Ended, Key, Record, RunRow
+from halfway.ports.items import CountRow, ItemRow
 from halfway.ports.workers import Epoch
 
 
@@ -77,6 +78,7 @@ class Detail(NamedTuple):
     records: tuple[RecordDetail, ...]
     evidence: tuple[EvidenceRow, ...]
     artifacts: tuple[ArtifactRow, ...]
+    counts: tuple[CountRow, ...] = ()  # of the items of steps that are done for many, which are not in `records`
 
 
 class JournalRow(NamedTuple):
@@ -141,7 +143,7 @@ class Reading(Protocol):
         """The run with this id or key, or whose id ends in at least 6 such characters. NotFound if there is none, or more than one."""
         ...
 
-    def detail(self, run_id: str) -> Detail:
+    def detail(self, run_id: str, *, items: bool = False) -> Detail:
         """Everything about one run, as of one moment."""
         ...
 
@@ -167,4 +169,8 @@ class Reading(Protocol):
 
     def artifact(self, run_id: str, id: str) -> ArtifactRow | None:
         """An artifact of this run; None if this run has none with this id."""
+        ...
+
+    def items(self, run_id: str, step: str, round: int, *, after: int, limit: int, status: str | None = None) -> Sequence[ItemRow]:
+        """A page of the items of a step, in their order, those after this place in the list."""
         ...

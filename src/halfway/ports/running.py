@@ -10,6 +10,7 @@ from halfway.domain.draft import Audit, Change
 from halfway.domain.run import Attempt, Key, Snapshot
 from halfway.domain.spec import WorkflowSpec
 from halfway.ports.events import Inbox, NewEvent, Received
+from halfway.ports.items import Items, Listed
 
 
 class NewRun(NamedTuple):
@@ -114,6 +115,7 @@ class Turn(Protocol):
 
     now: int  # the database's time; never goes backwards in a process
     inbox: Inbox
+    items: Items
 
     def lock(self, ids: Sequence[str], *, wait: bool = False) -> Mapping[str, int]:
         """Locks these runs in order of id and answers their revisions; without `wait` those locked elsewhere are left out."""
@@ -135,8 +137,8 @@ class Turn(Protocol):
         """Sets the effect marks that may be set: the attempt runs, cancel and deadline allow it, and its record is free or its own."""
         ...
 
-    def keep(self, rows: Sequence[Evidence | Saved]) -> frozenset[Evidence | Saved]:
-        """Keeps evidence and artifact rows of attempts that still run, and answers which."""
+    def keep(self, rows: Sequence[Evidence | Saved | Listed]) -> frozenset[Evidence | Saved | Listed]:
+        """Keeps evidence, artifact rows and items of attempts that still run, and answers which."""
         ...
 
     def left(self, epoch: str, *, lost: bool = False) -> Sequence[Left]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -62,6 +62,14 @@ class Artifacts(Protocol):
 
     def put(self, content: bytes) -> tuple[str, int]:
         """Stores content durably and answers (sha256, size)."""
+        ...
+
+    def put_lines(self, lines: Iterator[bytes]) -> tuple[str, int]:
+        """As `put`, for content that need not fit into memory."""
+        ...
+
+    def lines(self, sha256: str) -> Iterator[bytes] | None:
+        """The content line by line, after its hash was checked; None if it is missing or does not match."""
         ...
 
     def get(self, sha256: str) -> bytes | None:

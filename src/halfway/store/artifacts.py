@@ -6,6 +6,8 @@ import hashlib
 import os
 import re
 import secrets
+from collections.abc import Iterable, Iterator
+from io import BufferedReader
 from pathlib import Path
 
 from halfway.errors import DatabaseError
@@ -29,7 +31,50 @@ class StoreArtifacts:
                 raise DatabaseError("DATABASE_FULL", url=str(self._root), problem=f"{error.strerror}.") from error
         return sha256, len(content)
 
+    def put_lines(self, lines: Iterator[bytes]) -> tuple[str, int]:
+        """The name is known only when everything was written, so it is written under another one first."""
+        digest, size = hashlib.sha256(), 0
+
+        def counted() -> Iterator[bytes]:
+            nonlocal size
+            for line in lines:
+                digest.update(line)
+                size += len(line)
+                yield line
+
+        draft = self._draft(self._root)
+        try:
+            _fill(draft, counted())
+            sha256 = digest.hexdigest()
+            self._place(draft, self._path(sha256))
+        except OSError as error:
+            raise DatabaseError("DATABASE_FULL", url=str(self._root), problem=f"{error.strerror}.") from error
+        finally:
+            draft.unlink(missing_ok=True)
+        return sha256, size
+
     def get(self, sha256: str) -> bytes | None:
+        stream = self._open(sha256)
+        try:
+            content = None if stream is None else stream.read()
+        except OSError:
+            return None
+        finally:
+            if stream is not None:
+                stream.close()
+        return content if content is not None and hashlib.sha256(content).hexdigest() == sha256 else None
+
+    def lines(self, sha256: str) -> Iterator[bytes] | None:
+        stream = self._open(sha256)
+        if stream is None:
+            return None
+        if hashlib.file_digest(stream, "sha256").hexdigest() != sha256:
+            stream.close()
+            return None
+        stream.seek(0)
+        return _closing(stream)
+
+    def _open(self, sha256: str) -> BufferedReader | None:
         if not SHA256.fullmatch(sha256):
             return None
         try:
@@ -38,32 +83,51 @@ class StoreArtifacts:
         except OSError:
             return None
         try:
-            with os.fdopen(file, "rb") as stream:
-                content = stream.read()
-        except OSError:
+            return os.fdopen(file, "rb")
+        except OSError:  # a folder
+            os.close(file)
             return None
-        return content if hashlib.sha256(content).hexdigest() == sha256 else None
 
     def _write(self, path: Path, content: bytes) -> None:
-        """Complete or not at all: written beside its place, made durable, then renamed."""
-        made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+        draft = self._draft(path.parent)
         try:
-            file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            with os.fdopen(file, "wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            draft.replace(path)
-        except BaseException:
+            _fill(draft, [content])
+            self._place(draft, path)
+        finally:
             draft.unlink(missing_ok=True)
-            raise
-        for folder in (path.parent, *(one.parent for one in made)):
-            _make_durable(folder)
+
+    def _draft(self, folder: Path) -> Path:
+        """Where content is written before it is whole."""
+        made = [one for one in (folder, *folder.parents) if not one.exists()]
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for one in made:
+            _make_durable(one.parent)
+        return folder / f"{secrets.token_hex(16)}.part"
+
+    def _place(self, draft: Path, path: Path) -> None:
+        """Complete or not at all: written elsewhere, made durable, then renamed."""
+        if not path.parent.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_durable(path.parent.parent)
+        draft.replace(path)
+        _make_durable(path.parent)
 
     def _path(self, sha256: str) -> Path:
         return self._root / sha256[:2] / sha256
+
+
+def _fill(draft: Path, parts: Iterable[bytes]) -> None:
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(file, "wb") as stream:
+        for part in parts:
+            stream.write(part)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _closing(stream: BufferedReader) -> Iterator[bytes]:
+    with stream:
+        yield from stream
 
 
 def _make_durable(folder: Path) -> None:

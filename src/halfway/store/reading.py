@@ -14,10 +14,12 @@ from halfway.ports import (
     ArtifactRow,
     AttemptRow,
     AuditRow,
+    CountRow,
     DefinitionRow,
     Detail,
     Epoch,
     EvidenceRow,
+    ItemRow,
     JournalRow,
     RecordDetail,
     Row,
@@ -25,6 +27,7 @@ from halfway.ports import (
     WorkerRow,
 )
 from halfway.store.database import Database, Session
+from halfway.store.items import StoreItems
 from halfway.store.migrate import schema_status
 from halfway.store.rows import RUN_STATUS, to_key, to_record, to_run
 from halfway.store.texts import made_storable, storable
@@ -66,7 +69,7 @@ class StoreReading:
             raise NotFound("RUN_AMBIGUOUS", run=text, count=len(found))
         return str(found[0][0])
 
-    def detail(self, run_id: str) -> Detail:
+    def detail(self, run_id: str, *, items: bool = False) -> Detail:
         if not storable(run_id):
             raise NotFound("RUN_UNKNOWN", run=made_storable(run_id))
         with self._database.reading() as session:
@@ -82,9 +85,10 @@ class StoreReading:
                 run.actor,
                 updated_at,
                 session.now,
-                _record_details(session, run_id),
+                _record_details(session, run_id) + (_asking(session, run_id) if items else ()),
                 tuple(EvidenceRow(to_key(*row[:4]), *row[4:]) for row in session.rows("read_evidence", run_id=run_id)),
                 tuple(ArtifactRow(row[0], to_key(*row[1:5]), *row[5:]) for row in session.rows("read_artifacts", run_id=run_id)),
+                _counts(session, run_id) if items else (),
             )
 
     def journal(self, run_id: str, *, after_seq: int = 0, limit: int = 1000) -> Sequence[JournalRow]:
@@ -122,6 +126,31 @@ class StoreReading:
         with self._database.reading() as session:
             rows = session.rows("artifact", run_id=run_id, id=id)
         return ArtifactRow(rows[0][0], to_key(*rows[0][1:5]), *rows[0][5:]) if rows else None
+
+    def items(self, run_id: str, step: str, round: int, *, after: int, limit: int, status: str | None = None) -> Sequence[ItemRow]:
+        if not storable(run_id) or not storable(step):
+            return []
+        with self._database.reading() as session:
+            rows = session.rows("page_items", run_id=run_id, step=step, round=round, after=after, limit=limit, status=status)
+        return [ItemRow(*row) for row in rows]
+
+
+def _asking(session: Session, run_id: str) -> tuple[RecordDetail, ...]:
+    """Items about which a person must decide; orders about their step are about them."""
+    rows = session.rows("asking_of_run", run_id=run_id, limit=1000)
+    wanted = [(run_id, to_key(*row)) for row in rows]
+    loaded = StoreItems(session).load(wanted).get(run_id) if wanted else None
+    if loaded is None:
+        return ()
+    texts = loaded.texts
+    return tuple(RecordDetail(record, texts[key].output if key in texts else None, None, ()) for key, record in loaded.records.items())
+
+
+def _counts(session: Session, run_id: str) -> tuple[CountRow, ...]:
+    rows = session.rows("count_items", run_id=run_id)
+    return tuple(
+        CountRow(step, round, kind, status, bool(ready), bool(asks), number) for step, round, kind, status, ready, asks, number in rows
+    )
 
 
 def to_audit(row: tuple[Any, ...]) -> AuditRow:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
 from halfway.domain.draft import Change, Emitted
-from halfway.domain.facts import CloseWait, EditInput, OpenWait, ReleaseHold, Tell
+from halfway.domain.facts import CloseWait, EditInput, OpenWait, ReleaseHold, ReopenItems, StopItems, Tell, UndoItems
+from halfway.domain.facts import Telling as Told
 from halfway.domain.run import Key, Kind, RunRow
 from halfway.domain.spec import Sort
 from halfway.ports import GuardFailed
@@ -37,9 +38,13 @@ class Telling:
         self._event_wakes: Rows = []
         self._event_tasks: Rows = []
         self._run_wakes: Rows = []
+        self._stopped_items: Rows = []
+        self._reopened_items: Rows = []
+        self._undone_items: Rows = []
+        self._wakes: Rows = []
         self._run_tasks: Rows = []
 
-    def add(self, change: Change, command: OpenWait | CloseWait | ReleaseHold | EditInput | Tell) -> None:
+    def add(self, change: Change, command: Told) -> None:
         """One command; values in the order of the statement's parameters."""
         run_id = change.before.run.id
         match command:
@@ -56,6 +61,12 @@ class Telling:
             case Tell(what, key, role, code):
                 step = None if key is None else key.step
                 self._messages.append((new_id(), self.now, what.value, run_id, step, role, code))
+            case StopItems(key, code):
+                self._stopped_items.append((code, self.now, *_group(run_id, key)))
+            case ReopenItems(key):
+                self._reopened_items.append(_group(run_id, key))
+            case UndoItems(key):
+                self._undone_items.append(_group(run_id, key)[:3])
             case _:
                 assert_never(command)
 
@@ -69,6 +80,12 @@ class Telling:
             self._event_messages.append((new_id(), self.now, run_id, step, id))
             self._event_wakes.append((self.now, name, event_key, id))
             self._event_tasks.append((id, event_key, self.now, name))
+
+    def tend(self, change: Change, moved: Iterable[Key]) -> None:
+        """Whoever has moved items and does not look after the others makes a worker look whether they have come to rest."""
+        opened = any(isinstance(command, (StopItems, ReopenItems, UndoItems)) for command in change.commands)
+        if change.wakes and (opened or any(key.item for key in moved)):
+            self._wakes.append((change.before.run.id, self.now))
 
     def ended(self, run: RunRow) -> None:
         """A run has reached a final state."""
@@ -95,6 +112,10 @@ class Telling:
             ("tell_event", self._event_messages),
             ("wake_for_event", self._event_wakes),
             ("task_for_event", self._event_tasks),
+            ("stop_items", self._stopped_items),
+            ("reopen_items", self._reopened_items),
+            ("undo_items", self._undone_items),
+            ("wake", self._wakes),
             ("wake_for_run", self._run_wakes),
             ("task_for_run", self._run_tasks),
         )
@@ -123,6 +144,10 @@ class Telling:
             self._used.append((self.now, run_id, source, step, round, item, kind.value))
             self._arrived.append((self.now, how, source, *place))
         self._rivals.append((self.now, *place))
+
+
+def _group(run_id: str, key: Key) -> tuple[object, ...]:
+    return run_id, key.step, key.round, key.kind.value
 
 
 def _shown(change: Change, wait: OpenWait) -> str | None:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from halfway.domain.draft import Change
 from halfway.domain.run import Attempt, Key, Kind, Record, Snapshot, draft_of, error_of, output_of
-from halfway.ports import Evidence, Granted, Inbox, Left, Loaded, Mark, Ready, Saved
+from halfway.ports import Evidence, Granted, Inbox, Items, Left, Listed, Loaded, Mark, Ready, Saved
 from halfway.store.database import Session, Work
 from halfway.store.definitions import Definitions
 from halfway.store.inbox import StoreInbox
+from halfway.store.items import StoreItems, keep_listed
 from halfway.store.rows import to_attempt, to_key, to_record, to_run
 from halfway.store.texts import storable
 from halfway.store.writing import Writing
@@ -22,6 +23,7 @@ class StoreTurn:
     def __init__(self, session: Session, definitions: Definitions) -> None:
         self.now = session.now
         self.inbox: Inbox = StoreInbox(session)
+        self.items: Items = StoreItems(session)
         self._session = session
         self._definitions = definitions
 
@@ -53,8 +55,10 @@ class StoreTurn:
         holds.give_back(granted)
         return Granted(granted, holds.elsewhere)
 
-    def keep(self, rows: Sequence[Evidence | Saved]) -> frozenset[Evidence | Saved]:
-        return keep(self._session, rows)
+    def keep(self, rows: Sequence[Evidence | Saved | Listed]) -> frozenset[Evidence | Saved | Listed]:
+        listed = [row for row in rows if isinstance(row, Listed)]
+        kept: frozenset[Evidence | Saved | Listed] = keep(self._session, [row for row in rows if not isinstance(row, Listed)])
+        return kept | keep_listed(self._session, listed) if listed else kept
 
     def left(self, epoch: str, *, lost: bool = False) -> Sequence[Left]:
         rows = self._session.rows("left_lost" if lost else "left_running", epoch=epoch)

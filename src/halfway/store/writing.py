@@ -64,6 +64,7 @@ class Writing:
             self._record(before, record, routes[key.step], change.payloads.get(key, NOTHING), key in kept)
         if change.audit is not None:
             self._audit(before, after, change.audit)
+        self.telling.tend(change, moved)
 
     def works(self) -> list[Work]:
         named = (

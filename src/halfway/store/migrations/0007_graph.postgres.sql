@@ -8,12 +8,13 @@ alter table halfway_record add constraint halfway_record_kind_check check (
 alter table halfway_record add column position bigint not null default 0;
 alter table halfway_record add column input text;
 
--- Items are found by their place in the list, those that have not begun by theirs, and those that are open without looking at the rest.
+-- Items are found by their place in the list, those that have not begun by theirs, and those that are under way
+-- without looking at the rest.
 create index halfway_record_item on halfway_record (run_id, step, round, kind, position) where item <> '';
 create index halfway_record_dormant on halfway_record (run_id, step, round, kind, position)
     where item <> '' and status = 'PENDING' and ready_at is null;
-create index halfway_record_item_open on halfway_record (run_id, step, round, kind, status)
-    where item <> '' and (status = 'PENDING' or status = 'RUNNING' or status = 'UNKNOWN' or status = 'WAITING');
+create index halfway_record_item_moving on halfway_record (run_id, step, round, kind)
+    where item <> '' and (status = 'RUNNING' or (status = 'PENDING' and ready_at is not null) or (status = 'UNKNOWN' and asks = ''));
 
 -- Which runs a run has started and waits for. One that stood already under its key is not its own: nothing is asked of that.
 create table halfway_child (

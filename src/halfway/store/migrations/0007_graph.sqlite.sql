@@ -54,12 +54,13 @@ create index halfway_record_doubt on halfway_record (ready_at) where status = 'U
 create index halfway_record_asks on halfway_record (asks, run_id) where asks <> '';
 create index halfway_record_waiting on halfway_record (ready_at) where status = 'WAITING' and ready_at is not null;
 
--- Items are found by their place in the list, those that have not begun by theirs, and those that are open without looking at the rest.
+-- Items are found by their place in the list, those that have not begun by theirs, and those that are under way
+-- without looking at the rest.
 create index halfway_record_item on halfway_record (run_id, step, round, kind, position) where item <> '';
 create index halfway_record_dormant on halfway_record (run_id, step, round, kind, position)
     where item <> '' and status = 'PENDING' and ready_at is null;
-create index halfway_record_item_open on halfway_record (run_id, step, round, kind, status)
-    where item <> '' and (status = 'PENDING' or status = 'RUNNING' or status = 'UNKNOWN' or status = 'WAITING');
+create index halfway_record_item_moving on halfway_record (run_id, step, round, kind)
+    where item <> '' and (status = 'RUNNING' or (status = 'PENDING' and ready_at is not null) or (status = 'UNKNOWN' and asks = ''));
 
 -- Which runs a run has started and waits for. One that stood already under its key is not its own: nothing is asked of that.
 create table halfway_child (

@@ -11,7 +11,7 @@ from halfway_record as record
     join halfway_run as run on run.id = record.run_id
     left join halfway_wait as wait on wait.run_id = record.run_id and wait.step = record.step and wait.round = record.round
         and wait.item = record.item and wait.kind = record.kind and wait.closed_at is null and wait.sort = 'APPROVAL'
-where record.asks <> '' and (cast(:role as text) is null or record.asks = :role)
+where record.asks <> '' and record.item = '' and (cast(:role as text) is null or record.asks = :role)
 order by since, run.id, record.step, record.round, record.item, record.kind
 limit :limit;
 

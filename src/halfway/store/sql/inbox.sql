@@ -215,9 +215,13 @@ where own.type = :type and own.key = :key and run.ended_at is not null
     and own.n = (select max(newest.n) from halfway_key as newest where newest.type = :type and newest.key = :key);
 
 -- name: steps_of_run
--- What has become of the steps of a run.
-select step, status, output, code, error from halfway_record
-where run_id = :run_id and kind = 'STEP'
+-- What has become of the steps of a run, each in its last round.
+select step, status, output, code, error from halfway_record as one
+where run_id = :run_id and kind = 'STEP' and item = ''
+    and not exists (
+        select 1 from halfway_record
+        where run_id = one.run_id and step = one.step and round = one.round + 1 and item = '' and kind = 'STEP'
+    )
 order by case when ended_at is null then 1 else 0 end, ended_at, step, round, item;
 
 -- name: event_names

@@ -19,7 +19,7 @@ limit :limit;
 -- The records of a page of runs, without what they returned.
 select run_id, step, round, item, kind, status, ready_at, attempts, failures, lost, effect, code, asks, looks, first_at,
     started_at, ended_at, approved_until, approved_by
-from halfway_record where run_id in :ids[]
+from halfway_record where run_id in :ids[] and item = ''
 order by run_id, case when first_at is null then 1 else 0 end, first_at, ready_at, step, round, item, kind;
 
 -- name: find_by_id
@@ -47,23 +47,23 @@ from halfway_run where id = :run_id;
 -- The records of a run with what they returned, in the order in which they began.
 select run_id, step, round, item, kind, status, ready_at, attempts, failures, lost, effect, code, asks, looks, first_at,
     started_at, ended_at, approved_until, approved_by, output, error
-from halfway_record where run_id = :run_id
+from halfway_record where run_id = :run_id and item = ''
 order by case when first_at is null then 1 else 0 end, first_at, ready_at, step, round, item, kind;
 
 -- name: read_attempts
 -- Every attempt of a run.
 select step, round, item, kind, n, epoch, started_at, mark_at, ended_at, ended, code, settled, gone_at
-from halfway_attempt where run_id = :run_id
+from halfway_attempt where run_id = :run_id and item = ''
 order by step, round, item, kind, n;
 
 -- name: read_evidence
 -- What the attempts of a run have kept.
-select step, round, item, kind, n, at, data from halfway_evidence where run_id = :run_id order by at, step, n;
+select step, round, item, kind, n, at, data from halfway_evidence where run_id = :run_id and item = '' order by at, step, n;
 
 -- name: read_artifacts
 -- What the attempts of a run have made.
 select id, step, round, item, kind, n, name, sha256, size, created_at
-from halfway_artifact where run_id = :run_id order by created_at, id;
+from halfway_artifact where run_id = :run_id and item = '' order by created_at, id;
 
 -- name: artifact
 -- One artifact of one run.

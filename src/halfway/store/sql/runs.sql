@@ -13,19 +13,19 @@ select id, type, version, hash, status, revision, seq, intent, priority, correla
 from halfway_run where id in :ids[];
 
 -- name: load_records
--- All records of runs, with the outputs that later steps read, and why steps failed; a wait for a time has its output before it ends.
+-- All records of runs but those of items, with the outputs that later steps read, and why steps failed; a wait for a time has its output before it ends.
 select run_id, step, round, item, kind, status, ready_at, attempts, failures, lost, effect, code, asks, looks, first_at,
     started_at, ended_at, approved_until, approved_by,
     case when (status = 'SUCCESS' or status = 'WAITING') and (kind = 'STEP' or kind = 'DRAFT') then output end as output,
     case when status = 'FAILED' and kind = 'STEP' then error end as error
-from halfway_record where run_id in :ids[]
-order by run_id, step, round, item, kind;
+from halfway_record where run_id in :ids[] and item = ''
+order by run_id, step, round, kind;
 
 -- name: load_open_attempts
 -- Attempts that run, or whose answer was lost and nothing has proven what happened.
 select run_id, step, round, item, kind, n, epoch, started_at, mark_at is not null as marked, ended is not null as lost, gone_at
 from halfway_attempt
-where run_id in :ids[] and (ended_at is null or (ended = 'LOST' and settled is null))
+where run_id in :ids[] and item = '' and (ended_at is null or (ended = 'LOST' and settled is null))
 order by run_id, step, round, item, kind, n;
 
 -- name: ready

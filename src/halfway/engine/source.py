@@ -1,0 +1,46 @@
+"""Reading what is too large for a value: items page by page, artifacts line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from halfway.errors import ArtifactDamaged, NotFound
+from halfway.ports import Artifacts, Reading
+
+Page = Sequence[tuple[str, str | None, str, str | None]]  # key, output, error code, error
+
+
+def pages(reading: Reading, run_id: str, step: str, round: int, *, status: str, size: int) -> Iterator[Page]:
+    """The items of a step in one state, in their order."""
+    after = 0
+    while True:
+        rows = reading.items(run_id, step, round, after=after, limit=size, status=status)
+        if rows:
+            yield [(row.item, row.output, row.code, row.error) for row in rows]
+        if len(rows) < size:
+            return
+        after = rows[-1].position
+
+
+def artifact_lines(reading: Reading, artifacts: Artifacts, run_id: str, artifact_id: str, name: str) -> Iterator[str]:
+    """The lines of an artifact of this run; its hash is checked first."""
+    found = reading.artifact(run_id, artifact_id)
+    if found is None:
+        raise NotFound("ARTIFACT_UNKNOWN", artifact=artifact_id, run=run_id)
+    lines = artifacts.lines(found.sha256)
+    if lines is None:
+        raise ArtifactDamaged("ARTIFACT_DAMAGED", artifact=artifact_id, name=name)
+    return (line.decode().rstrip("\n") for line in lines)
+
+
+class RunSource:
+    """What a program reads of a run."""
+
+    def __init__(self, reading: Reading, artifacts: Artifacts, run_id: str) -> None:
+        self._reading, self._artifacts, self._run_id = reading, artifacts, run_id
+
+    def items(self, step: str, round: int, status: str, page: int) -> Iterator[Page]:
+        return pages(self._reading, self._run_id, step, round, status=status, size=page)
+
+    def lines(self, artifact_id: str, name: str) -> Iterator[str]:
+        return artifact_lines(self._reading, self._artifacts, self._run_id, artifact_id, name)

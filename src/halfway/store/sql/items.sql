@@ -1,0 +1,133 @@
+-- Items: records of a step that is done for many. They are so many that nothing reads them all but a page of them, or one count
+-- when the step comes to rest. Two partial indexes say which are under way and which have not begun.
+
+-- name: list_item
+-- An item of a step whose listing attempt still runs; listed again, it is what it was.
+insert into halfway_record (
+    run_id, step, round, item, kind, status, route, priority, ready_at, attempts, failures, lost, effect, code, asks, looks,
+    approved_by, position, input
+)
+select whole.run_id, whole.step, whole.round, cast(:item as text), 'STEP', 'PENDING', whole.route, whole.priority, cast(null as bigint),
+    0, 0, 0, 'none', '', '', 0, '', cast(:position as bigint), cast(:input as text)
+from halfway_record as whole join halfway_attempt as attempt
+    on attempt.run_id = whole.run_id and attempt.step = whole.step and attempt.round = whole.round and attempt.item = ''
+    and attempt.kind = 'STEP' and attempt.n = :n and attempt.ended is null
+where whole.run_id = :run_id and whole.step = :step and whole.round = :round and whole.item = '' and whole.kind = 'STEP'
+on conflict (run_id, step, round, item, kind) do nothing;
+
+-- name: listing_runs
+-- Whether the attempt that lists items still runs.
+select 1 from halfway_attempt
+where run_id = :run_id and step = :step and round = :round and item = '' and kind = 'STEP' and n = :n and ended is null;
+
+-- name: load_items
+-- All records of these items of one step, with their texts.
+select run_id, step, round, item, kind, status, ready_at, attempts, failures, lost, effect, code, asks, looks, first_at,
+    started_at, ended_at, approved_until, approved_by, input, output
+from halfway_record
+where run_id = :run_id and step = :step and round = :round and item in :items[]
+order by item, kind;
+
+-- name: load_item_attempts
+-- Attempts of these items that run, or whose answer was lost and nothing has proven what happened.
+select run_id, step, round, item, kind, n, epoch, started_at, mark_at is not null as marked, ended is not null as lost, gone_at
+from halfway_attempt
+where run_id = :run_id and step = :step and round = :round and item in :items[]
+    and (ended_at is null or (ended = 'LOST' and settled is null))
+order by item, kind, n;
+
+-- name: due_items
+-- Items of these runs whose doubt is to be looked at.
+select run_id, step, round, item, kind from halfway_record
+where run_id in :ids[] and item <> '' and status = 'UNKNOWN' and ready_at is not null and ready_at <= :now
+order by run_id, step, round, item, kind limit :limit;
+
+-- name: asking_items
+-- Items of a step about which a person must decide.
+select item from halfway_record
+where run_id = :run_id and step = :step and round = :round and kind = :kind and item <> ''
+    and status = 'UNKNOWN' and asks <> ''
+order by position limit :limit;
+
+-- name: asking_of_run
+-- Items of a run about which a person must decide.
+select step, round, item, kind from halfway_record
+where run_id = :run_id and asks <> '' and item <> '' and status = 'UNKNOWN'
+order by step, round, position limit :limit;
+
+-- name: items_under_way
+-- How many items of a step run, wait for a slot, or are in a doubt that asks nobody yet.
+select count(*) from halfway_record
+where run_id = :run_id and step = :step and round = :round and kind = :kind and item <> ''
+    and (status = 'RUNNING' or (status = 'PENDING' and ready_at is not null) or (status = 'UNKNOWN' and asks = ''));
+
+-- name: begin_items
+-- The next items of a step get in line.
+update halfway_record set ready_at = :now
+where run_id = :run_id and step = :step and round = :round and kind = :kind and item in (
+    select item from halfway_record
+    where run_id = :run_id and step = :step and round = :round and kind = :kind
+        and item <> '' and status = 'PENDING' and ready_at is null
+    order by position limit :limit
+);
+
+-- name: tally_items
+-- What has become of the items of a step.
+select count(*),
+    coalesce(sum(case when status = 'SUCCESS' then 1 else 0 end), 0),
+    coalesce(sum(case when status = 'FAILED' then 1 else 0 end), 0),
+    coalesce(sum(case when status = 'SKIPPED' and code = 'WAIVED' then 1 else 0 end), 0),
+    coalesce(sum(case when status = 'SKIPPED' and code <> 'WAIVED' then 1 else 0 end), 0),
+    coalesce(sum(case when asks <> '' then 1 else 0 end), 0),
+    coalesce(sum(case when effect = 'happened' then 1 else 0 end), 0)
+from halfway_record
+where run_id = :run_id and step = :step and round = :round and kind = :kind and item <> '';
+
+-- name: stop_items
+-- Items that have not begun are not begun any more; one whose answer was lost is settled first.
+update halfway_record set status = 'SKIPPED', code = :code, ready_at = null, ended_at = :now
+where run_id = :run_id and step = :step and round = :round and kind = :kind and item <> '' and status = 'PENDING'
+    and not exists (
+        select 1 from halfway_attempt as attempt
+        where attempt.run_id = halfway_record.run_id and attempt.step = halfway_record.step and attempt.round = halfway_record.round
+            and attempt.item = halfway_record.item and attempt.kind = halfway_record.kind
+            and attempt.ended = 'LOST' and attempt.settled is null
+    );
+
+-- name: reopen_items
+-- Items that have failed or were stopped are tried again; one that had happened before it failed is not.
+update halfway_record set status = 'PENDING', code = '', ready_at = null, failures = 0, lost = 0, asks = '', output = null
+where run_id = :run_id and step = :step and round = :round and kind = :kind and item <> ''
+    and (status = 'FAILED' or (status = 'SKIPPED' and code <> 'WAIVED')) and effect <> 'happened';
+
+-- name: undo_items
+-- Each item that has happened gets a compensation, the last of them first.
+insert into halfway_record (
+    run_id, step, round, item, kind, status, route, priority, ready_at, attempts, failures, lost, effect, code, asks, looks,
+    approved_by, position, input
+)
+select run_id, step, round, item, 'COMPENSATION', 'PENDING', route, priority, cast(null as bigint), 0, 0, 0, 'none', '', '', 0, '',
+    -position, input
+from halfway_record
+where run_id = :run_id and step = :step and round = :round and kind = 'STEP' and item <> '' and effect = 'happened'
+on conflict (run_id, step, round, item, kind) do nothing;
+
+-- name: wake
+-- A run is to be looked at.
+insert into halfway_wake (run_id, at) values (:run_id, :at);
+
+-- name: page_items
+-- A page of the items of a step in their order.
+select position, item, status, attempts, effect, code, asks, output, error, input, started_at, ended_at
+from halfway_record
+where run_id = :run_id and step = :step and round = :round and kind = 'STEP' and item <> '' and position > :after
+    and (cast(:status as text) is null or status = :status)
+order by position limit :limit;
+
+-- name: count_items
+-- How many items the steps of a run have in each state.
+select step, round, kind, status, case when ready_at is null then 0 else 1 end as ready, case when asks = '' then 0 else 1 end as asks,
+    count(*)
+from halfway_record
+where run_id = :run_id and item <> '' and (kind = 'STEP' or kind = 'COMPENSATION')
+group by step, round, kind, status, case when ready_at is null then 0 else 1 end, case when asks = '' then 0 else 1 end;

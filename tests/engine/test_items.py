@@ -1,0 +1,308 @@
+"""R-E5: the same for each item of a list; each item a record of its own, the whole closed by thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from halfway import Absent, Effect, Found, Mark, OutcomeUnknown, Retry, Risk, RunStatus, Step, StepFailed, Then
+from halfway.errors import Conflict, DefinitionError
+from tests.engine.harness import Calls, Harness, Order, flow, until
+
+
+class Mails(BaseModel):
+    """The input: whom to write to, and who has no address."""
+
+    to: list[str] = []
+    bad: list[str] = []
+    lost: list[str] = []
+
+
+class NoAddress(StepFailed):
+    """The provider does not know this address."""
+
+
+class Ledger(Calls):
+    """Calls, and whether the provider has learned the bad addresses."""
+
+    mended = False
+
+
+def campaign(calls: Ledger, *, probe: bool = False, **options: Any) -> Any:
+    from halfway import Workflow
+
+    options.setdefault("retry", Retry(1))
+    wf = Workflow("CAMPAIGN", Mails, version=1, owner="marketing", key=None)
+
+    @wf.step(Effect.READ)
+    def recipients(step: Step[Mails]) -> list[str]:
+        return step.input.to
+
+    @wf.each(Effect.NOTIFY, recipients, key=lambda to: to, evidence="the provider's log", **options)
+    def send(step: Step[Mails], to: str, mark: Mark) -> str:
+        with mark:
+            calls.add("SEND", (to, step.key))
+            if to in step.input.lost and not calls.mended:
+                raise OutcomeUnknown("no answer")
+            if to in step.input.bad and not calls.mended:
+                raise NoAddress(f"{to} is unknown")
+        return f"sent to {to}"
+
+    if probe:
+
+        @send.probe(settle=timedelta(0))
+        def find(step: Step[Mails], to: str) -> Found[str] | Absent:
+            calls.add("FIND", to)
+            return Found(f"found {to}")
+
+    @wf.step(Effect.READ)
+    def report(step: Step[Mails]) -> dict[str, Any]:
+        sent = step.output(send)
+        return {
+            "total": sent.total, "sent": sent.succeeded, "failed": sent.failed,
+            "outputs": list(sent), "failures": [[one.step, one.code, one.message] for one in sent.failures()],
+        }  # fmt: skip
+
+    return wf, send, report
+
+
+def names(n: int) -> list[str]:
+    return [f"a{number:05d}" for number in range(n)]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7])
+def test_each_item_is_done_once_in_the_order_of_the_list(harness: type[Harness], n: int) -> None:
+    """B36: also none, and one."""
+    calls = Ledger()
+    wf, send, report = campaign(calls)
+    run = harness(wf).run(wf, Mails(to=names(n)))
+    assert run.status is RunStatus.SUCCESS
+    assert run.output(report) == {
+        "total": n, "sent": n, "failed": 0, "outputs": [f"sent to {name}" for name in names(n)], "failures": [],
+    }  # fmt: skip
+    assert sorted(what for _, what in calls.made) == [(name, f"{run.id}:SEND:1:{name}") for name in names(n)]
+    assert list(run.output(send)) == [f"sent to {name}" for name in names(n)]
+
+
+def test_doubled_items_are_two_items(harness: type[Harness]) -> None:
+    """B36."""
+    calls = Ledger()
+    wf, _, report = campaign(calls)
+    run = harness(wf).run(wf, Mails(to=["x", "x", "x#2"]))
+    assert run.output(report)["outputs"] == ["sent to x", "sent to x", "sent to x#2"]
+    assert sorted(what for _, what in calls.made) == [
+        ("x", f"{run.id}:SEND:1:x"), ("x", f"{run.id}:SEND:1:x#2"), ("x#2", f"{run.id}:SEND:1:x#2#2"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("bad", "status"), [(1, RunStatus.PARTIAL_SUCCESS), (3, RunStatus.MANUAL_REQUIRED), (5, RunStatus.FAILED)]
+)  # fmt: skip
+def test_thresholds_say_what_failed_items_mean(harness: type[Harness], bad: int, status: RunStatus) -> None:
+    calls = Ledger()
+    wf, _, report = campaign(calls, partial_from=0.9, failed_below=0.6)
+    h = harness(wf)
+    run = h.run(wf, Mails(to=names(10), bad=names(bad)))
+    assert run.status is status
+    assert len([1 for name, _ in calls.made if name == "SEND"]) == 10
+    if status is RunStatus.PARTIAL_SUCCESS:
+        assert run.output(report)["failures"] == [["a00000", "NO_ADDRESS", "a00000 is unknown"]]
+
+
+def test_a_retry_does_the_failed_items_and_nothing_else(harness: type[Harness]) -> None:
+    calls = Ledger()
+    wf, send, _ = campaign(calls, partial_from=0.5)
+    h = harness(wf)
+    run = h.run(wf, Mails(to=names(6), bad=names(2)))
+    assert run.status is RunStatus.PARTIAL_SUCCESS
+    calls.mended = True
+    calls.made.clear()
+    h.app.control.retry(run.id, "SEND", actor="kim", reason="the addresses are known now")
+    run = h.drain(run)
+    assert run.status is RunStatus.SUCCESS
+    assert sorted(what[0] for name, what in calls.made if name == "SEND") == names(2)
+    assert run.output(send).succeeded == 6
+
+
+def test_without_thresholds_one_failed_item_fails_the_step_and_a_resume_does_what_is_missing(harness: type[Harness]) -> None:
+    calls = Ledger()
+    wf, _, report = campaign(calls)
+    h = harness(wf)
+    run = h.run(wf, Mails(to=names(4), bad=names(1)))
+    assert run.status is RunStatus.FAILED
+    assert h.record(run, "SEND").code == "ITEMS_FAILED"
+    calls.mended = True
+    calls.made.clear()
+    h.app.control.resume(run.id, actor="kim", reason="mended")
+    run = h.drain(run)
+    assert run.status is RunStatus.SUCCESS
+    assert [what[0] for name, what in calls.made if name == "SEND"] == names(1)
+    assert run.output(report)["sent"] == 4
+
+
+def test_a_person_may_accept_what_became_of_the_items(harness: type[Harness]) -> None:
+    calls = Ledger()
+    wf, _, report = campaign(calls, partial_from=0.9, failed_below=0.5)
+    h = harness(wf)
+    run = h.run(wf, Mails(to=names(10), bad=names(3)))
+    assert run.status is RunStatus.MANUAL_REQUIRED
+    h.app.control.mark_success(run.id, "SEND", actor="kim", reason="that will do", evidence="talked to marketing")
+    run = h.drain(run)
+    assert run.status is RunStatus.PARTIAL_SUCCESS
+    assert run.output(report)["failed"] == 3
+
+
+def test_an_item_whose_answer_is_lost_is_looked_for_and_never_repeated(harness: type[Harness]) -> None:
+    calls = Ledger()
+    wf, _, report = campaign(calls, probe=True)
+    run = harness(wf).run(wf, Mails(to=names(4), lost=names(2)))
+    assert run.status is RunStatus.SUCCESS
+    assert run.output(report)["outputs"] == ["found a00000", "found a00001", "sent to a00002", "sent to a00003"]
+    assert len([1 for name, _ in calls.made if name == "SEND"]) == 4
+
+
+@pytest.mark.parametrize("happened", [True, False])
+def test_items_in_doubt_are_one_question_and_one_decision(harness: type[Harness], happened: bool) -> None:
+    calls = Ledger()
+    wf, _, report = campaign(calls)
+    h = harness(wf)
+    run = h.start(wf, Mails(to=names(6), lost=names(3)))
+    with h.worker():
+        until(lambda: h.record(run, "RECIPIENTS") is not None)
+        until(lambda: (h.advance(400), h.status(run) is RunStatus.MANUAL_REQUIRED)[1], "a person is asked")
+        [asked] = h.app.control.inbox()
+        assert (asked.step, asked.role) == ("SEND", "marketing")
+        with pytest.raises(Conflict, match="3 items"):
+            h.app.control.retry(run.id, "SEND", actor="kim", reason="again")
+        calls.made.clear()
+        if happened:
+            h.app.control.mark_success(run.id, "SEND", actor="kim", reason="seen", evidence="the log", output='"seen"')
+        else:
+            calls.mended = True
+            h.app.control.retry(run.id, "SEND", actor="kim", reason="no", not_happened=True, evidence="the log")
+        until(lambda: h.status(run) is RunStatus.SUCCESS)
+    sent = [what[0] for name, what in calls.made if name == "SEND"]
+    assert sorted(sent) == ([] if happened else names(3))
+    if happened:
+        assert h.get(run).output(report)["outputs"] == ["seen", "seen", "seen", *(f"sent to {name}" for name in names(6)[3:])]
+
+
+def test_a_cancel_stops_items_that_have_not_begun_and_a_resume_does_them(harness: type[Harness]) -> None:
+    calls = Ledger()
+    wf, _, report = campaign(calls, concurrency=1)
+    h = harness(wf)
+    run = h.start(wf, Mails(to=names(200)))
+    with h.worker(slots=1):
+        until(lambda: len(calls.made) >= 3)
+        h.app.control.cancel(run.id, actor="kim", reason="stop")
+        until(lambda: h.status(run) is RunStatus.CANCELLED, "it has stopped")
+    done = len(calls.made)
+    assert done < 200
+    h.app.control.resume(run.id, actor="kim", reason="go on")
+    run = h.drain(run)
+    assert run.status is RunStatus.SUCCESS
+    assert len(calls.made) == 200
+    assert run.output(report)["sent"] == 200
+
+
+def test_no_more_than_so_many_items_are_under_way(harness: type[Harness]) -> None:
+    import threading
+
+    wf, here, most, lock = flow(key=False), [0], [0], threading.Lock()
+
+    @wf.step(Effect.READ)
+    def numbers(step: Step[Order]) -> list[int]:
+        return list(range(40))
+
+    @wf.each(Effect.READ, numbers, key=str, concurrency=3)
+    def look(step: Step[Order], number: int) -> int:
+        with lock:
+            here[0] += 1
+            most[0] = max(most[0], here[0])
+        threading.Event().wait(0.002)
+        with lock:
+            here[0] -= 1
+        return number
+
+    run = harness(wf).run(wf, Order())
+    assert run.status is RunStatus.SUCCESS
+    assert most[0] <= 3
+    assert list(run.output(look)) == list(range(40))
+
+
+def test_a_list_too_large_for_a_value_is_streamed_from_a_generator(harness: type[Harness]) -> None:
+    wf = flow(key=False)
+
+    @wf.step(Effect.READ)
+    def many(step: Step[Order]) -> Iterator[str]:
+        for number in range(3000):
+            yield f"{number:05d}" + "x" * 200
+
+    @wf.each(Effect.READ, many, key=lambda text: text[:5])
+    async def look(step: Step[Order], text: str) -> int:
+        return int(text[:5])
+
+    @wf.step(Effect.READ)
+    def total(step: Step[Order]) -> tuple[int, int, int]:
+        return sum(step.output(look)), sum(1 for _ in step.output(many)), sum(1 for _ in step.output(many))
+
+    h = harness(wf)
+    run = h.start(wf, Order())
+    with h.worker(slots=64):
+        until(lambda: h.status(run) is RunStatus.SUCCESS)
+    run = h.get(run)
+    assert run.output(total) == (sum(range(3000)), 3000, 3000)
+    assert next(run.output(many)).startswith("00000x")
+
+
+def test_each_item_that_was_done_is_undone(harness: type[Harness]) -> None:
+    calls, wf = Calls(), flow(key=False)
+
+    @wf.step(Effect.READ)
+    def names_(step: Step[Order]) -> list[str]:
+        return ["a", "b", "c"]
+
+    @wf.each(Effect.CREATE, names_, key=lambda name: name, evidence="e", concurrency=1)
+    def make(step: Step[Order], name: str) -> str:
+        return f"made {name}"
+
+    @make.compensate(Risk.LOW, idempotent=True)
+    def unmake(step: Step[Order], name: str, made: str) -> None:
+        calls.add("UNMAKE", (name, made))
+
+    @wf.step(Effect.READ, on_failure=Then.COMPENSATE, retry=Retry(1))
+    def fails(step: Step[Order]) -> None:
+        raise StepFailed("no")
+
+    h = harness(wf)
+    run = h.run(wf, Order())
+    assert run.status is RunStatus.COMPENSATED
+    assert [(what[0], what[1]) for _, what in calls.made] == [("c", "made c"), ("b", "made b"), ("a", "made a")]
+
+
+def test_what_cannot_work_is_refused() -> None:
+    wf = flow()
+
+    @wf.step(Effect.READ)
+    def numbers(step: Step[Order]) -> list[int]:
+        return [1]
+
+    with pytest.raises(DefinitionError, match="failed_below"):
+        wf.each(Effect.READ, numbers, key=str, partial_from=0.5, failed_below=0.9)
+    with pytest.raises(DefinitionError, match="concurrency"):
+        wf.each(Effect.READ, numbers, key=str, concurrency=0)
+    with pytest.raises(DefinitionError, match="does not say what an item is"):
+
+        @wf.each(Effect.READ, numbers, key=str)
+        def untyped(step: Step[Order], number) -> int:  # type: ignore[no-untyped-def]
+            return 1
+
+    with pytest.raises(DefinitionError, match="only list what is there"):
+
+        @wf.step(Effect.CREATE, evidence="e")
+        def yields(step: Step[Order]) -> Iterator[int]:
+            yield 1
