@@ -59,7 +59,7 @@ halfway_beat.at bigint not null
 halfway_child.parent_id text not null
 halfway_child.step text not null
 halfway_child.round bigint not null
-halfway_child.position bigint not null
+halfway_child.item text not null
 halfway_child.run_id text not null
 halfway_child.own bigint not null
 halfway_definition.hash text not null
@@ -123,6 +123,8 @@ halfway_outbox.tries bigint not null
 halfway_outbox.next_at bigint
 halfway_outbox.delivered_at bigint
 halfway_outbox.error text
+halfway_passed.run_id text not null
+halfway_passed.parent_id text not null
 halfway_record.run_id text not null
 halfway_record.step text not null
 halfway_record.round bigint not null
@@ -222,7 +224,7 @@ halfway_batch_item halfway_batch_item_pkey PRIMARY KEY (batch_id, n)
 halfway_batch_item halfway_batch_item_state_check CHECK (((state = 'WAITING'::text) OR (state = 'DONE'::text) OR (state = 'REFUSED'::text) OR (state = 'FAILED'::text) OR (state = 'SKIPPED'::text)))
 halfway_beat halfway_beat_pkey PRIMARY KEY (epoch)
 halfway_child halfway_child_own_check CHECK (((own = 0) OR (own = 1)))
-halfway_child halfway_child_pkey PRIMARY KEY (parent_id, step, round, "position")
+halfway_child halfway_child_pkey PRIMARY KEY (parent_id, step, round, item)
 halfway_definition halfway_definition_pkey PRIMARY KEY (hash)
 halfway_event halfway_event_pkey PRIMARY KEY (id)
 halfway_event halfway_event_source_provider_id_key UNIQUE (source, provider_id)
@@ -233,6 +235,7 @@ halfway_lease halfway_lease_pkey PRIMARY KEY (key, slot)
 halfway_meta halfway_meta_pkey PRIMARY KEY (name)
 halfway_migration halfway_migration_pkey PRIMARY KEY (number)
 halfway_outbox halfway_outbox_pkey PRIMARY KEY (id)
+halfway_passed halfway_passed_pkey PRIMARY KEY (run_id)
 halfway_record halfway_record_effect_check CHECK (((effect = 'none'::text) OR (effect = 'happened'::text) OR (effect = 'not'::text) OR (effect = 'unknown'::text)))
 halfway_record halfway_record_kind_check CHECK (((kind = 'STEP'::text) OR (kind = 'PROBE'::text) OR (kind = 'CHECK'::text) OR (kind = 'CONDITION'::text) OR (kind = 'COMPENSATION'::text) OR (kind = 'COMPENSATION_PROBE'::text) OR (kind = 'DRAFT'::text)))
 halfway_record halfway_record_pkey PRIMARY KEY (run_id, step, round, item, kind)
@@ -264,7 +267,7 @@ CREATE INDEX halfway_batch_item_waiting ON public.halfway_batch_item USING btree
 CREATE UNIQUE INDEX halfway_batch_pkey ON public.halfway_batch USING btree (id)
 CREATE INDEX halfway_batch_running ON public.halfway_batch USING btree (id) WHERE (state = 'RUNNING'::text)
 CREATE UNIQUE INDEX halfway_beat_pkey ON public.halfway_beat USING btree (epoch)
-CREATE UNIQUE INDEX halfway_child_pkey ON public.halfway_child USING btree (parent_id, step, round, "position")
+CREATE UNIQUE INDEX halfway_child_pkey ON public.halfway_child USING btree (parent_id, step, round, item)
 CREATE INDEX halfway_child_run ON public.halfway_child USING btree (run_id)
 CREATE INDEX halfway_definition_by_type ON public.halfway_definition USING btree (type, version)
 CREATE UNIQUE INDEX halfway_definition_pkey ON public.halfway_definition USING btree (hash)
@@ -286,11 +289,13 @@ CREATE INDEX halfway_outbox_by_run ON public.halfway_outbox USING btree (run_id)
 CREATE INDEX halfway_outbox_next ON public.halfway_outbox USING btree (next_at) WHERE ((delivered_at IS NULL) AND (next_at IS NOT NULL))
 CREATE UNIQUE INDEX halfway_outbox_pkey ON public.halfway_outbox USING btree (id)
 CREATE INDEX halfway_outbox_undelivered ON public.halfway_outbox USING btree (id) WHERE (delivered_at IS NULL)
+CREATE UNIQUE INDEX halfway_passed_pkey ON public.halfway_passed USING btree (run_id)
 CREATE INDEX halfway_record_asks ON public.halfway_record USING btree (asks, run_id) WHERE (asks <> ''::text)
+CREATE INDEX halfway_record_child ON public.halfway_record USING btree (run_id, step, round, item) WHERE ((item <> ''::text) AND (status = 'WAITING'::text))
 CREATE INDEX halfway_record_dormant ON public.halfway_record USING btree (run_id, step, round, kind, "position") WHERE ((item <> ''::text) AND (status = 'PENDING'::text) AND (ready_at IS NULL))
 CREATE INDEX halfway_record_doubt ON public.halfway_record USING btree (ready_at) WHERE ((status = 'UNKNOWN'::text) AND (ready_at IS NOT NULL))
 CREATE INDEX halfway_record_item ON public.halfway_record USING btree (run_id, step, round, kind, "position") WHERE (item <> ''::text)
-CREATE INDEX halfway_record_item_moving ON public.halfway_record USING btree (run_id, step, round, kind) WHERE ((item <> ''::text) AND ((status = 'RUNNING'::text) OR ((status = 'PENDING'::text) AND (ready_at IS NOT NULL)) OR ((status = 'UNKNOWN'::text) AND (asks = ''::text))))
+CREATE INDEX halfway_record_item_moving ON public.halfway_record USING btree (run_id, step, round, kind) WHERE ((item <> ''::text) AND ((status = 'RUNNING'::text) OR (status = 'WAITING'::text) OR ((status = 'PENDING'::text) AND (ready_at IS NOT NULL)) OR ((status = 'UNKNOWN'::text) AND (asks = ''::text))))
 CREATE UNIQUE INDEX halfway_record_pkey ON public.halfway_record USING btree (run_id, step, round, item, kind)
 CREATE INDEX halfway_record_ready ON public.halfway_record USING btree (route, priority DESC, ready_at) WHERE ((status = 'PENDING'::text) AND (ready_at IS NOT NULL))
 CREATE INDEX halfway_record_waiting ON public.halfway_record USING btree (ready_at) WHERE ((status = 'WAITING'::text) AND (ready_at IS NOT NULL))

@@ -76,10 +76,10 @@ CREATE TABLE halfway_child (
     parent_id text not null,
     step text not null,
     round bigint not null,
-    position bigint not null,
+    item text not null,
     run_id text not null,
     own bigint not null check (own = 0 or own = 1),
-    primary key (parent_id, step, round, position)
+    primary key (parent_id, step, round, item)
 );
 CREATE TABLE halfway_definition (
     hash text not null primary key,
@@ -166,6 +166,10 @@ CREATE TABLE halfway_outbox (
     next_at bigint,
     delivered_at bigint,
     error text
+);
+CREATE TABLE halfway_passed (
+    run_id text not null primary key,
+    parent_id text not null
 );
 CREATE TABLE halfway_record (
     run_id text not null,
@@ -300,12 +304,13 @@ CREATE INDEX halfway_outbox_by_run on halfway_outbox (run_id);
 CREATE INDEX halfway_outbox_next on halfway_outbox (next_at) where delivered_at is null and next_at is not null;
 CREATE INDEX halfway_outbox_undelivered on halfway_outbox (id) where delivered_at is null;
 CREATE INDEX halfway_record_asks on halfway_record (asks, run_id) where asks <> '';
+CREATE INDEX halfway_record_child on halfway_record (run_id, step, round, item) where item <> '' and status = 'WAITING';
 CREATE INDEX halfway_record_dormant on halfway_record (run_id, step, round, kind, position)
     where item <> '' and status = 'PENDING' and ready_at is null;
 CREATE INDEX halfway_record_doubt on halfway_record (ready_at) where status = 'UNKNOWN' and ready_at is not null;
 CREATE INDEX halfway_record_item on halfway_record (run_id, step, round, kind, position) where item <> '';
 CREATE INDEX halfway_record_item_moving on halfway_record (run_id, step, round, kind)
-    where item <> '' and (status = 'RUNNING' or (status = 'PENDING' and ready_at is not null) or (status = 'UNKNOWN' and asks = ''));
+    where item <> '' and (status = 'RUNNING' or status = 'WAITING' or (status = 'PENDING' and ready_at is not null) or (status = 'UNKNOWN' and asks = ''));
 CREATE INDEX halfway_record_ready on halfway_record (route, priority desc, ready_at) where status = 'PENDING' and ready_at is not null;
 CREATE INDEX halfway_record_waiting on halfway_record (ready_at) where status = 'WAITING' and ready_at is not null;
 CREATE INDEX halfway_run_blocked on halfway_run (resource, id) where blocked = 1 and ended_at is null;

@@ -115,7 +115,7 @@ def build(frame: WorkflowSpec, adapter: TypeAdapter[Any], steps: Mapping[str, tu
     spec = dataclasses.replace(frame, input_schema=schema, steps=tuple(draft.to_spec(schema) for _, draft in steps.values()))
     check_loops(spec)
     for step in spec.steps:
-        if step.fan is not None and step.fan.items not in spec.ancestors[step.name]:
+        if step.fan is not None and step.fan.items and step.fan.items not in spec.ancestors[step.name]:
             raise _misshapen(spec, step, f"is done for each of {step.fan.items}, and does not stand after it.", "Name it in after=[…].")
     spec = dataclasses.replace(spec, steps=tuple(_decided(step, spec, steps[step.name][1]) for step in spec.steps))
     for finding in check(spec):
@@ -206,6 +206,7 @@ def _handler(
         item_adapter=draft.shape.item,
         item_key=draft.item_key or str,
         list_streams=streams,
+        child=draft.child,
         rewind_on=() if draft.settings.rewind is None else draft.settings.rewind.kinds,
         record=_record(step.name, draft.settings.record),
         undo=None if undo is None else undo.body.function,
@@ -221,7 +222,7 @@ def _handler(
 
 def _streams(steps: Mapping[str, tuple[StepDefinition[Any, Any], Draft]], step: StepSpec) -> bool:
     """Whether the list of its items is one that is kept line by line."""
-    return step.fan is not None and steps[step.fan.items][1].shape.streams
+    return step.fan is not None and bool(step.fan.items) and steps[step.fan.items][1].shape.streams
 
 
 def _record(name: str, record: Callable[[Step[Any]], str] | None) -> Callable[[Step[Any]], str] | None:

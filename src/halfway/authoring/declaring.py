@@ -10,14 +10,15 @@ from typing import Any, Generic, Never, Protocol, TypeVar, get_origin, overload
 
 from typing_extensions import Unpack
 
+from halfway.authoring.children import ChildrenStep
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.drafts import Standing
-from halfway.authoring.graph import Graph
+from halfway.authoring.graph import Graph, WorkflowDefinition
 from halfway.authoring.items import ItemDecorator, ItemStep
-from halfway.authoring.options import Defaults, ItemWork, Work, fan_of
+from halfway.authoring.options import ChildWork, Defaults, ItemWork, Work, fan_of
 from halfway.authoring.policy import DEFAULT_QUEUE, NO_ERRORS, THREE_TIMES
 from halfway.authoring.schemas import Misshapen
-from halfway.authoring.shape import read_condition, read_item_step, read_step, read_transaction
+from halfway.authoring.shape import read_children, read_condition, read_item_step, read_step, read_transaction
 from halfway.authoring.step import AsyncMark, Mark, Step
 from halfway.authoring.steps import EffectStep, StreamStep, TransactionStep
 from halfway.authoring.waits import Waiting
@@ -29,6 +30,7 @@ O = TypeVar("O")
 M = TypeVar("M")
 DbT = TypeVar("DbT")
 ItemT = TypeVar("ItemT")
+ChildT = TypeVar("ChildT")
 
 _CONNECTIONS = ("sqlite3.Connection", "psycopg.Connection")
 NO_DEFAULTS = Defaults(on_failure=None, retry=THREE_TIMES, errors=NO_ERRORS, queue=DEFAULT_QUEUE)
@@ -117,6 +119,31 @@ class Steps(Waiting[I, M], Generic[I, M]):
                 fan=dataclasses.replace(fan, items=items.name), item_key=key,
             )  # fmt: skip
             return self._keep(ItemStep[I, ItemT, Any, M](draft), draft)
+
+        return declare
+
+    def children(
+        self, workflow: WorkflowDefinition[ChildT], /, **options: Unpack[ChildWork[I]]
+    ) -> Callable[[Callable[[Step[I]], Iterable[ChildT]]], ChildrenStep[I, ChildT, M]]:
+        """Declares a step that starts runs of another workflow and waits for all of them; the function returns their inputs.
+
+        A child whose key is taken is not started but waited for. `concurrency`, `partial_from` and `failed_below` are those of `each`.
+        A cancel and an undo pass down to the children, unless they are `detached`.
+        """
+        if not isinstance(workflow, WorkflowDefinition):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise self._refusal(f"children: {workflow!r} is no workflow.", "Give a Workflow.")
+        try:
+            fan, rest = fan_of(options)
+            detached = rest.pop("detached", False)
+            if not isinstance(detached, bool) or "rewind" in rest:
+                raise Misshapen("children take detached=True or False, and no rewind=.", "Correct the option.")
+        except Misshapen as bad:
+            raise self._refusal(f"children: {bad.problem}", bad.remedy) from None
+
+        def declare(function: Callable[[Step[I]], Iterable[ChildT]]) -> ChildrenStep[I, ChildT, M]:
+            fan_out = dataclasses.replace(fan, workflow=workflow.name)
+            draft = self._draft(function, rest, read_children, sort=Sort.CHILDREN, fan=fan_out, child=workflow, detached=detached)
+            return self._keep(ChildrenStep[I, ChildT, M](draft), draft)
 
         return declare
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from pydantic import TypeAdapter
@@ -18,6 +18,10 @@ class Source(Protocol):
 
     def items(self, step: str, round: int, status: str, page: int) -> Iterator[Sequence[tuple[str, str | None, str, str | None]]]:
         """Page by page the items of a step in one state, in their order: key, output as JSON, error code, error text."""
+        ...
+
+    def children(self, step: str, round: int, page: int) -> Iterator[tuple[Mapping[str, str], Source]]:
+        """The runs that a step has started, in order: their outputs as JSON by step, and where what is larger is read."""
         ...
 
     def lines(self, artifact_id: str, name: str) -> Iterator[str]:

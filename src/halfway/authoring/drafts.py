@@ -23,6 +23,9 @@ SETTLE = timedelta(seconds=60)
 _REACHES_PEOPLE = frozenset({Effect.NOTIFY, Effect.CHANGE, Effect.DELEGATE})  # such an undo waits for a person (R-D4)
 
 
+CHILDREN_UNDO = UndoSpec(risk=Risk.LOW, effect=None)  # children are asked to undo themselves, each as its own steps say
+
+
 @dataclass(frozen=True, kw_only=True)
 class Helper:
     """A function attached to a step."""
@@ -116,6 +119,8 @@ class Draft:
     wait: WaitSpec | None = None
     fan: FanSpec | None = None
     item_key: Callable[[Any], str] | None = None
+    child: object = None  # the workflow whose runs it starts
+    detached: bool = False
     standing: Standing = Standing()
     options: Mapping[str, object] = field(default_factory=dict[str, object])  # as they were given
     first: bool = False  # of its workflow or part, so that it stands after whatever is before that
@@ -153,6 +158,7 @@ class Draft:
             *((wait.name,) if wait is not None else ()),
             *(("condition",) if self.standing.condition is not None else ()),
             *(("each", fingerprint(self.shape.item)) if self.shape.item is not None else ()),
+            *((self.fan.workflow,) if self.fan is not None and self.fan.workflow else ()),
             *(("streams",) if self.shape.streams else ()),
             *(("rewinds",) if settings.rewind is not None else ()),
             *(self.undo.marks() if self.undo is not None else ()),
@@ -195,7 +201,7 @@ class Draft:
             business_key=settings.effect_key is not None,
             output_schema=output_schema,
             wait=self.wait,
-            undo=None if self.undo is None else self.undo.to_spec(self._shows()),
+            undo=CHILDREN_UNDO if self.child is not None else None if self.undo is None else self.undo.to_spec(self._shows()),
             stays=settings.stays,
             requires_approval=settings.requires_approval,
             holds=settings.record is not None,
@@ -204,6 +210,7 @@ class Draft:
             at_least=settings.at_least,
             rewind=None if settings.rewind is None else settings.rewind.to_spec(),
             fan=self.fan,
+            detached=self.detached,
             per_round=settings.per_round,
             once=settings.once,
             code=self._code(input_schema, output_schema),

@@ -31,6 +31,8 @@ class Declared:
     wait: WaitSpec | None = None
     fan: FanSpec | None = None
     item_key: Callable[[Any], str] | None = None
+    child: object = None
+    detached: bool = False
 
 
 class Graph:
@@ -65,7 +67,8 @@ class Graph:
             return Draft(
                 workflow=self.name, name=name, sort=declared.sort, effect=declared.effect, connection=declared.connection,
                 body=function, shape=read(function), settings=settings, wait=declared.wait,
-                fan=declared.fan, item_key=declared.item_key, standing=standing, options=options,
+                fan=declared.fan, item_key=declared.item_key, child=declared.child,
+                detached=declared.detached, standing=standing, options=options,
                 first=not self.steps,
             )  # fmt: skip
         except Misshapen as bad:

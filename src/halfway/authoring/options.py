@@ -61,6 +61,12 @@ class ItemWork(Work[I], Fan, Generic[I], total=False):
     """The options of a step that does the same for each item of a list."""
 
 
+class ChildWork(Place[I], Fan, Generic[I], total=False):
+    """The options of a step that starts runs of another workflow."""
+
+    detached: bool  # they go on when this run is cancelled or undone
+
+
 def fan_of(options: Mapping[str, object]) -> tuple[FanSpec, dict[str, object]]:
     """How many are enough, and the other options; raises Misshapen for what cannot be."""
     rest = {name: value for name, value in options.items() if name not in Fan.__annotations__}
@@ -151,7 +157,7 @@ def settle_options(
         _check_kind(name, value)
         if sort is Sort.TRANSACTION and name in _NEEDS_EFFECT:
             raise Misshapen(f"{name}= means nothing in a transaction.", "A transaction's answer cannot be lost; remove the option.")
-        if sort in WAITS and name not in _OF_A_WAIT:
+        if (sort in WAITS or sort is Sort.CHILDREN) and name not in _OF_A_WAIT:
             problem = f"{name}= means nothing in a wait."
             raise Misshapen(problem, f"A wait sends nothing; its options are {', '.join(_OF_A_WAIT)} and those of its decorator.")
     if "record" in options and effect is not Effect.CHANGE:

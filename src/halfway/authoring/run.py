@@ -25,6 +25,9 @@ class _NoSource:
     def items(self, step: str, round: int, status: str, page: int) -> Iterator[Sequence[tuple[str, str | None, str, str | None]]]:
         raise _unreadable(step)
 
+    def children(self, step: str, round: int, page: int) -> Iterator[tuple[Mapping[str, str], Source]]:
+        raise _unreadable(step)
+
     def lines(self, artifact_id: str, name: str) -> Iterator[str]:
         raise _unreadable(name)
 

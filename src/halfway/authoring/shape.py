@@ -58,6 +58,17 @@ def read_item_step(function: Callable[..., object], names: Mapping[str, Any]) ->
     return Shape(is_async=is_async, takes_mark=len(taken) == 3, output=output, returns=output, item=adapter_for(item))
 
 
+def read_children(function: Callable[..., object]) -> Shape:
+    """The shape of the function that says which runs are started."""
+    if is_coroutine(function):
+        raise Misshapen(f"{called(function)} is 'async def', but it only makes inputs.", "Write it with 'def'.")
+    found = len(parameters(function, may_yield=True))
+    if found != 1:
+        raise Misshapen(f"{called(function)} takes {found} arguments.", "Take the step.")
+    nothing = adapter_for(None)
+    return Shape(is_async=False, takes_mark=False, output=nothing, returns=nothing)
+
+
 def read_transaction(function: Callable[..., object], names: Mapping[str, Any]) -> Shape:
     """The shape of a transaction's function."""
     if is_coroutine(function):

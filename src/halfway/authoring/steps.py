@@ -59,6 +59,7 @@ class Handler:
     item_adapter: TypeAdapter[Any] | None  # of a step that is done for many: what it takes
     item_key: Callable[[Any], str]
     list_streams: bool
+    child: object  # the workflow whose runs it starts; None in every other step
     record: Callable[[Step[Any]], str] | None  # answers a key that can be kept, or raises InvalidInput
     undo: Callable[..., object] | None  # takes step and output; in a transaction step, connection and output; last the mark
     undo_is_async: bool

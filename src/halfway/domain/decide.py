@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from halfway.domain import doubt, items, joins, orders, outcome, undo, waits
+from halfway.domain import children, doubt, items, joins, orders, outcome, undo, waits
 from halfway.domain.facts import (
     Arrived,
     AtRest,
+    ChildEnded,
     Claimed,
     CloseWait,
     Command,
@@ -26,6 +27,9 @@ from halfway.domain.facts import (
     Move,
     Note,
     OpenWait,
+    Order,
+    ParentStopped,
+    PassDown,
     ReleaseHold,
     ReopenItems,
     SetRun,
@@ -82,10 +86,21 @@ def _take_in(turn: Turn, fact: Fact) -> None:
             turn.run = turn.run._replace(blocked=False)
         case Arrived():
             waits.arrived(turn, turn.records[fact.key], fact.source)
-        case AtRest():
-            items.at_rest(turn, fact)
         case LookAgain():
             pass
+        case _:
+            _hear(turn, fact)
+
+
+def _hear(turn: Turn, fact: AtRest | ChildEnded | ParentStopped | Order) -> None:
+    """What comes from items, from other runs, or from a person."""
+    match fact:
+        case AtRest():
+            items.at_rest(turn, fact)
+        case ChildEnded():
+            children.ended(turn, fact)
+        case ParentStopped():
+            children.parent_stopped(turn)
         case _:
             orders.carry_out(turn, fact)
 
@@ -164,7 +179,10 @@ def _is_due(record: Record, ready_at: int, now: int) -> bool:
 def _close_pending(turn: Turn) -> None:
     for record in turn.of_kind(Kind.STEP, Kind.CHECK, Kind.CONDITION):
         if items.are_under_way(record):
-            items.stop(turn, record)
+            if items.stop(turn, record):
+                children.stop(turn, record)
+        elif record.status is RecordStatus.WAITING and record.key.item:
+            continue  # a child: it ends by itself, and is told
         elif record.status is RecordStatus.WAITING:
             turn.close_wait(record, "CLOSED")
             turn.stop(record._replace(asks=""), absent=False)
@@ -329,7 +347,7 @@ def evolve(snapshot: Snapshot, commands: tuple[Command, ...]) -> Snapshot:
                 records[command.key] = record._replace(open=_settled(record, command))
             case StartAttempt() | EndAttempt() | Note() | OpenWait() | CloseWait() | ReleaseHold() | EditInput() | Tell():
                 pass
-            case StopItems() | ReopenItems() | UndoItems():
+            case StopItems() | PassDown() | ReopenItems() | UndoItems():
                 pass
             case _:
                 assert_never(command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from halfway.domain.lifecycle import Trigger
+from halfway.domain.lifecycle import RunStatus, Trigger
 from halfway.domain.run import Ended, Key, Record, Report, RunRow, Tally
 from halfway.domain.spec import Sort
 
@@ -68,6 +68,17 @@ class AtRest(NamedTuple):
 
     key: Key
     tally: Tally
+
+
+class ParentStopped(NamedTuple):
+    """The run that has started this one stops, and this one with it."""
+
+
+class ChildEnded(NamedTuple):
+    """A run that this run has started, or found standing, has reached a final state."""
+
+    key: Key
+    status: RunStatus
 
 
 class CancelAsked(NamedTuple):
@@ -136,7 +147,7 @@ class ReleaseAsked(NamedTuple):
 Order = (
     CancelAsked | ResumeAsked | RetryAsked | MarkedSuccess | ProbeAsked | SkipAsked | CompensateAsked | Approved | Rejected | ReleaseAsked
 )
-Fact = Created | Claimed | Finished | Late | Gone | LookAgain | Unblocked | Arrived | AtRest | Order
+Fact = Created | Claimed | Finished | Late | Gone | LookAgain | Unblocked | Arrived | AtRest | ChildEnded | ParentStopped | Order
 
 
 # ── commands ──
@@ -195,10 +206,17 @@ class Note(NamedTuple):
 
 
 class StopItems(NamedTuple):
-    """Items that have not begun are not begun any more."""
+    """Items that have not begun are not begun any more; `detached`: children that run are not waited for either."""
 
     key: Key
     code: str
+    detached: bool = False
+
+
+class PassDown(NamedTuple):
+    """The children of a step that still run are asked to stop."""
+
+    key: Key
 
 
 class ReopenItems(NamedTuple):
@@ -259,6 +277,6 @@ class Told(StrEnum):
     INCIDENT = "INCIDENT"
 
 
-OfItems = StopItems | ReopenItems | UndoItems
+OfItems = StopItems | PassDown | ReopenItems | UndoItems
 Telling = OpenWait | CloseWait | ReleaseHold | EditInput | Tell | OfItems
 Command = Move | StartAttempt | EndAttempt | SettleAttempt | SetRun | Note | Telling

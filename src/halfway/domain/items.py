@@ -28,11 +28,11 @@ class Verdict(Enum):
     FAILED = "FAILED"
 
 
-def verdict(fan: FanSpec, total: int, succeeded: int) -> Verdict:
-    """Whether that is enough; nothing to do is a success."""
-    if succeeded == total:
+def verdict(fan: FanSpec, tally: Tally) -> Verdict:
+    """Whether that is enough; nothing to do is a success, and what has partly succeeded makes the whole a partial success at best."""
+    if tally.succeeded == tally.total and not tally.partial:
         return Verdict.WHOLE
-    share = succeeded / total
+    share = tally.succeeded / tally.total
     if share >= fan.partial_from:
         return Verdict.PARTIAL
     return Verdict.FAILED if share < fan.failed_below else Verdict.PERSON
@@ -54,14 +54,23 @@ def are_under_way(record: Record) -> bool:
 
 def is_whole(turn: Turn, record: Record) -> bool:
     """Whether it is the record of a step that is done for many, and not that of an item."""
-    return not record.key.item and turn.step(record.key).sort is Sort.EACH and record.key.kind in (Kind.STEP, Kind.COMPENSATION)
+    return (
+        not record.key.item
+        and turn.step(record.key).sort in (Sort.EACH, Sort.CHILDREN)
+        and record.key.kind in (Kind.STEP, Kind.COMPENSATION)
+    )
 
 
-def stop(turn: Turn, record: Record) -> None:
-    """The run stops: what has not begun is not begun, what runs is told; the whole is closed when nothing moves any more."""
-    if not record.looks:
-        turn.move(record._replace(looks=1, asks=""), Trigger.LOOKED)
-        turn.commands.append(StopItems(record.key, CLOSED_BY[turn.run.intent]))
+def stop(turn: Turn, record: Record) -> bool:
+    """The run stops: what has not begun is not begun, what runs is told; the whole is closed when nothing moves any more.
+
+    Answers whether that was not known before.
+    """
+    if record.looks:
+        return False
+    turn.move(record._replace(looks=1, asks=""), Trigger.LOOKED)
+    turn.commands.append(StopItems(record.key, CLOSED_BY[turn.run.intent], turn.step(record.key).detached))
+    return True
 
 
 def at_rest(turn: Turn, fact: AtRest) -> None:
@@ -73,7 +82,8 @@ def at_rest(turn: Turn, fact: AtRest) -> None:
             _ask(turn, record, UNDER_WAY)
         return
     happened = Happened.HAPPENED if tally.happened else record.effect
-    record = record._replace(asks="", effect=happened if turn.spec.by_name[fact.key.step].of_item.can_be_lost else record.effect)
+    unit = turn.spec.by_name[fact.key.step].of_item
+    record = record._replace(asks="", effect=happened if unit.can_be_lost or unit.sort is Sort.CHILD else record.effect)
     told = tally._asdict()
     if fact.key.kind is Kind.COMPENSATION:
         _undone(turn, record, tally)
@@ -87,7 +97,7 @@ def at_rest(turn: Turn, fact: AtRest) -> None:
 def _judge(turn: Turn, record: Record, tally: Tally) -> None:
     fan = turn.step(record.key).fan
     assert fan is not None
-    match verdict(fan, tally.total, tally.succeeded):
+    match verdict(fan, tally):
         case Verdict.WHOLE:
             succeed(turn, record, "", tally)
         case Verdict.PARTIAL:

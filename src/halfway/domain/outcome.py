@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from halfway.domain import items, joins, loops, waits
+from halfway.domain import children, items, joins, loops, waits
 from halfway.domain.contract import Rule, rule_for
 from halfway.domain.doubt import RESTORED, answered, forgotten, happened, probed_key
 from halfway.domain.facts import Finished, Late, SettleAttempt, Tell, Told
@@ -10,6 +10,8 @@ from halfway.domain.lifecycle import RecordStatus, Trigger
 from halfway.domain.run import ACTING, PROBED_BY, Answer, Attempt, Ended, Happened, Kind, Record, Report
 from halfway.domain.spec import Sort
 from halfway.domain.turn import DEATHS, Turn, still
+
+FOR_MANY = {Sort.EACH: items.opened, Sort.CHILDREN: items.opened, Sort.CHILD: children.began}
 
 
 def finished(turn: Turn, fact: Finished) -> None:
@@ -36,8 +38,8 @@ def _step_finished(turn: Turn, record: Record, attempt: Attempt, report: Report)
     if report.ended is Ended.SUCCESS and step.waits:
         waits.suspend(turn, record, attempt, report)
         return
-    if report.ended is Ended.SUCCESS and step.sort is Sort.EACH:
-        items.opened(turn, record, attempt, report)
+    if report.ended is Ended.SUCCESS and step.sort in FOR_MANY:
+        FOR_MANY[step.sort](turn, record, attempt, report)
         return
     if report.ended is Ended.SUCCESS:
         if turn.end(record, attempt, report, unsettled=False):  # an idempotent step: the repeat has answered for the lost ones too

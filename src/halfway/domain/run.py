@@ -81,6 +81,7 @@ class Tally(NamedTuple):
 
     total: int
     succeeded: int
+    partial: int  # of these, those that have succeeded in part
     failed: int
     left_out: int  # by a person
     stopped: int  # because the run stopped

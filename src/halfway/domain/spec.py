@@ -61,6 +61,8 @@ class Sort(StrEnum):
     RUN = "RUN"  # waits for the end of another run
     TIME = "TIME"
     APPROVAL = "APPROVAL"  # waits for a person
+    CHILDREN = "CHILDREN"  # starts runs of another workflow and waits for them
+    CHILD = "CHILD"  # one of these
     EACH = "EACH"  # does the same for each item of a list; each item is a record of its own
 
 
@@ -130,6 +132,7 @@ class FanSpec:
     """A step that is done for many: for what, how many at once, and how many results are enough (R-E5)."""
 
     items: str = ""  # the step whose output is the list
+    workflow: str = ""  # of which runs are started
     concurrency: int | None = None
     partial_from: float = 1.0  # this share of successes makes it a partial success
     failed_below: float = 1.0  # less than this share makes it a failure; between the two a person decides
@@ -190,6 +193,7 @@ class StepSpec:
     at_least: int | None = None  # so many of the optional steps in `after` must have succeeded
     rewind: RewindSpec | None = None
     fan: FanSpec | None = None  # it is done for many
+    detached: bool = False  # children go on when their parent is cancelled or undone
     per_round: bool = False  # in a loop: each round is an effect, or a wait, of its own
     once: bool = False  # in a loop: what the first round did is kept
     code: str = ""  # what a worker must have to run it: hash of workflow, name, effect and schemas
@@ -207,7 +211,8 @@ class StepSpec:
     @cached_property
     def of_item(self) -> StepSpec:
         """What it does for one item, as a step of its own: so the same rules apply to each item as to any step."""
-        return replace(self, sort=Sort.STEP, fan=None, optional=False, condition="", at_least=None, rewind=None, requires_approval=False)
+        sort = Sort.CHILD if self.sort is Sort.CHILDREN else Sort.STEP
+        return replace(self, sort=sort, fan=None, optional=False, condition="", at_least=None, rewind=None, requires_approval=False)
 
     @cached_property
     def of_all(self) -> StepSpec:
@@ -281,6 +286,11 @@ class WorkflowSpec:
         return any(step.waits for step in self.steps)
 
     @cached_property
+    def starts_runs(self) -> bool:
+        """Whether any of its steps starts runs and waits for them."""
+        return any(step.sort is Sort.CHILDREN for step in self.steps)
+
+    @cached_property
     def fans(self) -> bool:
         """Whether any of its steps is done for many."""
         return any(step.fan is not None for step in self.steps)
@@ -312,7 +322,7 @@ class WorkflowSpec:
         if step.fan is not None:
             step = step.of_item if key.item else step.of_all
             if key.kind in UNDOING:
-                return step.undoing if key.item else replace(step.undoing, sort=step.sort)
+                return replace(step.undoing, sort=step.sort) if step.sort is not Sort.STEP else step.undoing
         return step.undoing if key.kind in UNDOING else step
 
     @cached_property

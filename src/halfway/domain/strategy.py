@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from halfway.domain.spec import Effect, OnFailure, StepSpec, Then, WorkflowSpec
+from halfway.domain.spec import Effect, OnFailure, Sort, StepSpec, Then, WorkflowSpec
 
 
 def default_on_failure(step: StepSpec, spec: WorkflowSpec) -> OnFailure:
@@ -41,8 +41,8 @@ def acts(step: StepSpec) -> bool:
 
 
 def undone_alone(step: StepSpec) -> bool:
-    """Whether a machine may undo it without asking."""
-    return step.undo is not None and not step.undo.needs_approval
+    """Whether a machine may undo it without asking; what children have done, only they know."""
+    return step.sort is not Sort.CHILDREN and step.undo is not None and not step.undo.needs_approval
 
 
 def leads_back(step: StepSpec) -> bool:

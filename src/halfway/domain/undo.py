@@ -87,7 +87,7 @@ def fate(turn: Turn, record: Record) -> Fate:
     step = turn.spec.by_name[record.key.step]
     if _is_kept(turn, record):
         return Fate.KEPT
-    if step.undo is None:
+    if step.undo is None or step.detached:
         return Fate.STAYS if step.stays else Fate.NO_UNDO
     if record.status is not RecordStatus.SUCCESS and step.fan is None:
         return Fate.OUTPUT_UNKNOWN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from enum import Enum
 from threading import Lock
@@ -20,9 +20,9 @@ from halfway.domain.run import ACTING, Key, Kind, draft_of, output_of
 from halfway.domain.spec import StepSpec
 from halfway.engine.clock import uptime
 from halfway.engine.context import Where
-from halfway.engine.source import artifact_lines, pages
+from halfway.engine.source import Child, artifact_lines, child_pages, pages
 from halfway.errors import ArtifactDamaged, AttemptEnded, MarkRefused, NotFound, RecordHeld
-from halfway.ports import Artifacts, Evidence, Listed, Local, Mark, Reading, Saved
+from halfway.ports import Artifacts, Evidence, Listed, Local, Mark, Reading, RunStore, Saved
 
 
 class Grant(Enum):
@@ -38,7 +38,9 @@ class Desk(Protocol):
 
     artifacts: Artifacts
     reading: Reading
+    runs: RunStore
 
+    def wake(self, routes: Iterable[str] = ()) -> None: ...
     def mark(self, mark: Mark) -> Future[Grant]: ...
     def keep(self, row: Evidence | Saved | Listed) -> Future[Grant]: ...
     def find_artifact(self, run_id: str, artifact_id: str) -> str | None:
@@ -50,15 +52,16 @@ class Running:
     """The `Host` of one attempt."""
 
     __slots__ = (
-        "_cause", "_first", "attempt", "claimed", "correlation_id", "emitted", "ended", "handler", "hold", "input", "item", "key", "lease",
-        "local", "marked", "missing", "on_loop", "outputs", "pump", "record", "round", "run_id", "spec", "step_name", "stop_asked", "task",
-        "until",
+        "_cause", "_first", "again", "attempt", "claimed", "correlation_id", "emitted", "ended", "handler", "hold", "input", "item",
+        "key", "lease", "local", "marked", "missing", "on_loop", "outputs", "priority", "pump", "record", "round", "run_id", "spec",
+        "step_name", "stop_asked", "task", "until",
     )  # fmt: skip
 
     def __init__(
         self, pump: Desk, run_id: str, record: Key, n: int, *, handler: Handler, spec: StepSpec, correlation_id: str, input: str,
         outputs: Mapping[str, str], marked: bool, lease: float, on_loop: bool, cause: Failure | None = None,
         missing: Mapping[str, str] = NOTHING_MISSING, item: Item | None = None,
+        priority: int = 0, again: bool = False,
     ) -> None:  # fmt: skip
         self.pump = pump
         self.handler = handler
@@ -86,6 +89,8 @@ class Running:
         self._cause = cause
         self.missing = missing
         self.item = item
+        self.priority = priority
+        self.again = again  # of a child: it has ended, and is wanted again
         self.task: asyncio.Task[None] | None = None
 
     # ── what the engine asks ──
@@ -177,6 +182,9 @@ class Running:
         artifact_id = uuid4().hex
         self._keep(Saved(self.run_id, self.record, self.attempt, artifact_id, name, sha256, size))
         return artifact_id, sha256, size
+
+    def children(self, step: str, round: int, page: int) -> Iterator[Child]:
+        return child_pages(self.pump.reading, self.pump.artifacts, self.run_id, step, round, size=page)
 
     def items(self, step: str, round: int, status: str, page: int) -> Iterator[Sequence[tuple[str, str | None, str, str | None]]]:
         for rows in pages(self.pump.reading, self.run_id, step, round, status=status, size=page):

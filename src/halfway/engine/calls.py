@@ -20,6 +20,7 @@ from halfway.domain.loops import cause
 from halfway.domain.run import ACTING, PROBED_BY, UNDOING, Answer, Ended, Happened, Key, Kind, Record, Report, error_of
 from halfway.domain.spec import Sort
 from halfway.engine.attempt import Running
+from halfway.engine.children import tell_child
 from halfway.engine.listing import keep_lines, list_items
 from halfway.errors import HalfwayError, UnstorableValue
 
@@ -33,8 +34,10 @@ def call_of(running: Running) -> tuple[Callable[..., Any], tuple[object, ...], M
     step = handler.step(running, undoing=undoing)
     if kind not in ACTING:
         return (*_looking(running, handler, step), None)
-    if running.spec.sort is Sort.EACH:
-        return lambda: list_items(running), (), None
+    if running.spec.sort is Sort.CHILD:
+        return lambda: tell_child(running), (), None
+    if running.spec.fan is not None:
+        return lambda: list_items(running, step), (), None
     taken = (step, *_item(running))
     undone = (_output(running),) if kind is Kind.COMPENSATION else ()
     function = _there(handler.undo) if kind is Kind.COMPENSATION else handler.body
@@ -122,7 +125,9 @@ def returned(running: Running, mark: Mark | AsyncMark | None, value: object) -> 
         problem = "left its body without having entered its effect mark."
         error = HalfwayError("MARK_MISUSED", step=running.step_name, run=running.run_id, problem=problem)
         return Report(Ended.FAILED, code="MARK_NOT_TAKEN", effect=Happened.NOT, final=True), Payload(error=str(error))
-    if running.spec.sort is Sort.EACH:
+    if running.spec.sort is Sort.CHILD:
+        return cast(Report, value), Payload()
+    if running.spec.fan is not None:
         return Report(Ended.SUCCESS, total=cast(int, value)), Payload()
     if running.handler.streams and kind is Kind.STEP:
         value = keep_lines(running, cast("Iterable[Any]", value))

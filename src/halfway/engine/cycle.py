@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from typing import NamedTuple, Protocol
 
-from halfway.domain.contract import cut_short, unstorable
+from halfway.domain.contract import cut_short
 from halfway.domain.doubt import probed_key
 from halfway.domain.draft import NO_ITEMS, Change, Draft, Payload
 from halfway.domain.facts import (
     Arrived,
+    ChildEnded,
     Claimed,
     Command,
     Fact,
@@ -21,103 +20,25 @@ from halfway.domain.facts import (
     LookAgain,
     Move,
     OpenWait,
+    ParentStopped,
     StartAttempt,
 )
 from halfway.domain.joins import missing
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.run import ACTING, PROBED_BY, Ended, Key, Kind, Record, Report, Snapshot, draft_of, error_of
 from halfway.domain.spec import Sort
-from halfway.engine.attempt import Desk, Grant, Running
+from halfway.engine.attempt import Grant, Running
 from halfway.engine.calls import cause_of
-from halfway.engine.catalog import Catalog
+from halfway.engine.floor import Asked, Done, Floor, Free, Known, Place
 from halfway.engine.local import STORED
 from halfway.engine.rescue import rescue
-from halfway.engine.settings import Settings
 from halfway.engine.tending import begin_items, moves_items
-from halfway.ports import Arrival, Evidence, Listed, LoadedItems, Mark, Ready, Saved, Turn
+from halfway.ports import Arrival, LoadedItems, Mark, Ready, Turn
 
 log = logging.getLogger("halfway.engine")
 
 DUE_AT_ONCE = 200
 _HAS_OUTPUT = (RecordStatus.SUCCESS, RecordStatus.WAITING)  # a wait for a time ends with what its function said, and no fact brings it
-
-
-class Done(NamedTuple):
-    """A body has handed in, or an attempt was ended without it (`returned` is False)."""
-
-    running: Running
-    report: Report
-    payload: Payload
-    returned: bool = False
-    again: bool = False  # it was handed in before, and the answer of that commit was lost
-    tries: int = 0
-
-    def without_payload(self, error: Exception) -> Done:
-        """The minimal form, when the whole could not be stored: that the body ran."""
-        report = unstorable(self.running.spec) if self.report.ended is Ended.SUCCESS else self.report
-        message = f"the body ran, but its result could not be stored: {type(error).__name__}"
-        return self._replace(report=report, payload=Payload(error=message), again=True, tries=self.tries + 1)
-
-
-class Asked(NamedTuple):
-    """A body waits for something to be committed."""
-
-    what: Mark | Evidence | Saved | Listed
-    future: Future[Grant]
-
-    def answer(self, answer: Grant | Exception) -> None:
-        """Tells the body, unless it has given up waiting."""
-        if not self.future.set_running_or_notify_cancel():
-            return
-        if isinstance(answer, Exception):
-            self.future.set_exception(answer)
-        else:
-            self.future.set_result(answer)
-
-
-class Known(NamedTuple):
-    """A run as this worker last stored it; good only if its revision still stands."""
-
-    snapshot: Snapshot
-    input: str
-    outputs: dict[str, str]
-
-
-class Free(Protocol):
-    free: int
-
-
-class Floor(Desk, Protocol):
-    """The worker's side of a cycle."""
-
-    catalog: Catalog
-    settings: Settings
-    epoch: str
-    routes: frozenset[str]
-    hot: set[str]
-    live: dict[object, Running]
-    known: dict[str, Known]
-    launched: set[object]  # attempts whose bodies were begun here and have not been stored as returned
-    apart: set[str]  # runs whose facts are decided one in a cycle, since deciding them together went wrong
-    parked: list[Done]
-    stopping: bool
-
-    def claimable(self) -> list[str]: ...
-    def pool(self, route: str, kind: Kind) -> Free: ...
-
-    @property
-    def loop(self) -> Free: ...
-    @property
-    def threads(self) -> Free: ...
-
-
-class Place(NamedTuple):
-    """A record's place in the line for a slot."""
-
-    order: tuple[int, int, str]
-    run_id: str
-    key: Key
-    route: str
 
 
 class Cycle:
@@ -161,6 +82,8 @@ class Cycle:
             self.waits = self.waits or len(due) >= DUE_AT_ONCE
             for arrival in tx.inbox.arrived([run_id for run_id in due if run_id in self.drafts]):
                 self._arrive(arrival)
+            for run_id in tx.items.stopped([run_id for run_id in due if run_id in self.drafts]):
+                self._take(run_id, ParentStopped())
         for run_id in due:
             self._look_again(run_id)
         self._fill_slots(waiting)
@@ -375,6 +298,7 @@ class Cycle:
 
     def _tend_items(self, tx: Turn, touched: Sequence[str]) -> None:
         """Items that wait for their turn get in line, and a step none of whose items moves any more is closed; after all was written."""
+        self._hear_of_children(tx, touched)
         rested = [(run_id, fact) for run_id in touched for fact in begin_items(tx, self.drafts[run_id], self.floor.hot)]
         for run_id in dict.fromkeys(run_id for run_id, _ in rested):
             self._go_on_from(run_id)
@@ -383,6 +307,18 @@ class Cycle:
             self._decide(self.drafts[run_id], fact, fact.key, Payload(told))
         self._write_more(tx, [run_id for run_id, _ in rested])
 
+    def _hear_of_children(self, tx: Turn, touched: Sequence[str]) -> None:
+        """Children that have ended, also those that did before their parent began to wait (B37)."""
+        ended = tx.items.ended([run_id for run_id in touched if self.drafts[run_id].spec.starts_runs])
+        if not ended:
+            return
+        loaded = tx.items.load([(run_id, key) for run_id, key, _ in ended])
+        for run_id, items in loaded.items():
+            self._go_on_from(run_id, items)
+        for run_id, key, status in ended:
+            self._take(run_id, ChildEnded(key, status))
+        self._write_more(tx, list(loaded))
+
     def _write_more(self, tx: Turn, ids: Sequence[str]) -> None:
         changes = [change for run_id in dict.fromkeys(ids) if (change := self.drafts[run_id].change()) is not None]
         if changes:
@@ -390,10 +326,13 @@ class Cycle:
             self.waits = True  # what stands behind is claimed in the next turn
             self.floor.hot.update(self.floor.routes)
 
-    def _go_on_from(self, run_id: str) -> Draft:
+    def _go_on_from(self, run_id: str, more: LoadedItems | None = None) -> Draft:
         """Another decision about a run, on top of what was written about it in this transaction."""
         first = self.drafts[run_id]
-        draft = Draft(first.spec, first.snapshot, self.now, input=first.input, outputs=first.outputs, items=first.items, tends=True)
+        snapshot, items = first.snapshot, first.items
+        if more is not None:
+            snapshot, items = Snapshot(snapshot.run, {**snapshot.records, **more.records}), {**items, **more.texts}
+        draft = Draft(first.spec, snapshot, self.now, input=first.input, outputs=first.outputs, items=items, tends=True)
         self._taken.discard(run_id)
         self.drafts[run_id] = draft
         return draft
@@ -431,7 +370,8 @@ class Cycle:
 
     def _pool(self, place: Place) -> Free:
         """A list of items is made in a thread, whatever is done for each of them."""
-        lists = not place.key.item and self.drafts[place.run_id].spec.by_name[place.key.step].fan is not None
+        step = self.drafts[place.run_id].spec.by_name[place.key.step]
+        lists = step.fan is not None and (not place.key.item or step.sort is Sort.CHILDREN)
         return self.floor.threads if lists else self.floor.pool(place.route, place.key.kind)
 
     def _due(self, at: int) -> None:
@@ -444,7 +384,7 @@ class Cycle:
             return False
         spec = draft.spec.unit(place.key)
         handler = self.floor.catalog.handler(draft.spec, spec)
-        takes_mark = handler.takes_mark if place.key.kind is Kind.STEP and spec.sort is not Sort.EACH else None
+        takes_mark = handler.takes_mark if place.key.kind is Kind.STEP and spec.fan is None else None
         commands = self._take(place.run_id, Claimed(place.key, self.floor.epoch, takes_mark))
         begun = next((command for command in commands if isinstance(command, StartAttempt)), None)
         if begun is None:
@@ -455,6 +395,7 @@ class Cycle:
                 correlation_id=draft.before.run.correlation_id, input=draft.input, outputs=draft.outputs, marked=begun.marked,
                 lease=self.floor.settings.lease, on_loop=self._pool(place) is self.floor.loop,
                 item=draft.items.get(place.key._replace(kind=Kind.STEP)), cause=cause_of(draft, place.key),
+                priority=draft.before.run.priority, again=bool(draft.records[place.key].looks),
                 missing=missing(draft.spec, draft.records, draft.outputs, place.key.step),
             )
         )  # fmt: skip

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from halfway.authoring.items import Streamed, streamed_adapter
 from halfway.authoring.keys import checked_key
-from halfway.authoring.step import Artifact
+from halfway.authoring.step import Artifact, Step
 from halfway.authoring.values import decode, encode
+from halfway.authoring.workflow import Workflow
 from halfway.engine.attempt import Running
 from halfway.ports import Listed
 
@@ -17,16 +18,13 @@ CHUNK = 500  # items that are stored together
 LARGEST = 131_072  # characters of items that are stored together
 
 
-def list_items(running: Running) -> int:
+def list_items(running: Running, step: Step[Any]) -> int:
     """Makes a record for each item of the list, and answers how many there are; done once more, they are what they were."""
-    handler, whole = running.handler, running.record
-    assert handler.item_adapter is not None
+    whole = running.record
     seen: dict[str, int] = {}
     rows: list[tuple[str, int, str]] = []
     size = position = 0
-    for position, text in enumerate(_texts(running), 1):
-        what = f"item {position} of {running.step_name}"
-        key = checked_key(f"key of {what}", handler.item_key(decode(handler.item_adapter, text, what=what)))
+    for position, (key, text) in enumerate(_items(running, step), 1):
         rows.append((_name(key, seen), position, text))
         size += len(text)
         if len(rows) >= CHUNK or size > LARGEST:
@@ -45,6 +43,20 @@ def _name(key: str, seen: dict[str, int]) -> str:
         name = f"{key}#{seen[key]}"
     seen[name] = 1
     return name
+
+
+def _items(running: Running, step: Step[Any]) -> Iterator[tuple[str, str]]:
+    """Key and JSON of each: an item of the list, or the input of a child."""
+    handler = running.handler
+    if handler.child is not None:
+        child = cast("Workflow[Any]", handler.child)
+        for number, input in enumerate(cast("Iterable[Any]", handler.body(step)), 1):
+            yield child.key_of(input) or str(number), child.encode(input)
+        return
+    assert handler.item_adapter is not None
+    for number, text in enumerate(_texts(running), 1):
+        what = f"item {number} of {running.step_name}"
+        yield checked_key(f"key of {what}", handler.item_key(decode(handler.item_adapter, text, what=what))), text
 
 
 def _texts(running: Running) -> Iterator[str]:

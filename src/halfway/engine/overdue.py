@@ -10,7 +10,7 @@ from halfway.domain.contract import cut_short
 from halfway.domain.draft import Payload
 from halfway.domain.run import ACTING, Ended, Report
 from halfway.engine.attempt import Running
-from halfway.engine.cycle import Done
+from halfway.engine.floor import Done
 
 
 class Floor(Protocol):

@@ -21,7 +21,8 @@ from halfway.domain.spec import Sort
 from halfway.engine.attempt import Grant, Running
 from halfway.engine.body import execute
 from halfway.engine.catalog import Catalog
-from halfway.engine.cycle import Asked, Cycle, Done, Known
+from halfway.engine.cycle import Cycle
+from halfway.engine.floor import Asked, Done, Known
 from halfway.engine.local import execute_local
 from halfway.engine.overdue import cut, overdue
 from halfway.engine.settings import Settings

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from halfway.domain.run import Kind
 from halfway.errors import ArtifactDamaged, NotFound
 from halfway.ports import Artifacts, Reading
 
@@ -33,6 +34,25 @@ def artifact_lines(reading: Reading, artifacts: Artifacts, run_id: str, artifact
     return (line.decode().rstrip("\n") for line in lines)
 
 
+Child = tuple[Mapping[str, str], "RunSource"]  # its outputs as JSON by step, and where what is larger is read
+
+
+def child_pages(reading: Reading, artifacts: Artifacts, run_id: str, step: str, round: int, *, size: int) -> Iterator[Child]:
+    """The children of a step, in the order of their list."""
+    after = 0
+    while True:
+        rows = reading.children(run_id, step, round, after=after, limit=size)
+        for _, child in rows:
+            rounds = sorted(
+                (one for one in reading.detail(child).records if one.record.key.kind is Kind.STEP), key=lambda one: one.record.key.round
+            )
+            outputs = {one.record.key.step: one.output for one in rounds if one.output is not None}
+            yield outputs, RunSource(reading, artifacts, child)
+        if len(rows) < size:
+            return
+        after = rows[-1][0]
+
+
 class RunSource:
     """What a program reads of a run."""
 
@@ -41,6 +61,9 @@ class RunSource:
 
     def items(self, step: str, round: int, status: str, page: int) -> Iterator[Page]:
         return pages(self._reading, self._run_id, step, round, status=status, size=page)
+
+    def children(self, step: str, round: int, page: int) -> Iterator[Child]:
+        return child_pages(self._reading, self._artifacts, self._run_id, step, round, size=page)
 
     def lines(self, artifact_id: str, name: str) -> Iterator[str]:
         return artifact_lines(self._reading, self._artifacts, self._run_id, artifact_id, name)

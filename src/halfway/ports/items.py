@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from halfway.domain.draft import Item
+from halfway.domain.lifecycle import RunStatus
 from halfway.domain.run import Key, Record, Tally
 
 
@@ -67,6 +68,14 @@ class Items(Protocol):
 
     def asking(self, run_id: str, key: Key) -> Sequence[tuple[str, Key]]:
         """Items of a step about which a person must decide."""
+        ...
+
+    def ended(self, runs: Sequence[str]) -> Sequence[tuple[str, Key, RunStatus]]:
+        """Children of these runs that have ended, and for which they still wait."""
+        ...
+
+    def stopped(self, runs: Sequence[str]) -> Sequence[str]:
+        """Those of these runs that are to stop because their parents do; each is answered once."""
         ...
 
     def begin(self, run_id: str, key: Key, at_once: int) -> int:

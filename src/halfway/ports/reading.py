@@ -171,6 +171,10 @@ class Reading(Protocol):
         """An artifact of this run; None if this run has none with this id."""
         ...
 
+    def children(self, run_id: str, step: str, round: int, *, after: int, limit: int) -> Sequence[tuple[int, str]]:
+        """A page of the runs that a step has started, in the order of their list: place and id."""
+        ...
+
     def items(self, run_id: str, step: str, round: int, *, after: int, limit: int, status: str | None = None) -> Sequence[ItemRow]:
         """A page of the items of a step, in their order, those after this place in the list."""
         ...

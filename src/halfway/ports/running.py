@@ -13,8 +13,16 @@ from halfway.ports.events import Inbox, NewEvent, Received
 from halfway.ports.items import Items, Listed
 
 
+class Parent(NamedTuple):
+    """The attempt of a step that starts a run."""
+
+    run_id: str
+    key: Key
+    n: int
+
+
 class NewRun(NamedTuple):
-    """A run to be created; `input` is JSON text."""
+    """A run to be created; `input` is JSON text. Without an id it gets one."""
 
     id: str
     spec: WorkflowSpec
@@ -26,6 +34,7 @@ class NewRun(NamedTuple):
     deadline_at: int | None
     actor: str = ""
     again: str | None = None  # the reason for a second run under a key whose first run has ended
+    parent: Parent | None = None  # which waits for it; its attempt must still run, else `GuardFailed`
     trigger: str | None = None  # the task that starts it, which is done with its creation
 
 
@@ -179,6 +188,10 @@ class RunStore(Protocol):
 
         A run whose `trigger` is done already is not created: its answer has an empty id.
         """
+        ...
+
+    def child(self, run_id: str, key: Key) -> str | None:
+        """The run that stands for an item of a step that starts runs; None if there is none yet."""
         ...
 
     def keep(self, events: Sequence[NewEvent], *, within: object) -> Sequence[Received]:

@@ -11,9 +11,10 @@ from halfway.domain.facts import Command, Created, SetRun
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.run import Intent, RunRow, Snapshot
 from halfway.errors import Conflict, DatabaseBusy, KeyConflict
-from halfway.ports import NewRun, Started
+from halfway.ports import GuardFailed, NewRun, Parent, Started
 from halfway.store.database import Session, Work
 from halfway.store.definitions import Definitions, register, routes_of
+from halfway.store.ids import new_id
 from halfway.store.rows import RUN_STATUS
 from halfway.store.texts import require_storable
 from halfway.store.writing import Writing
@@ -50,6 +51,10 @@ class Creation:
 
     def create(self, runs: Sequence[NewRun]) -> list[Started]:
         """A run whose trigger somebody else was faster to serve is not created: its answer has an empty id."""
+        runs = [new if new.id else new._replace(id=new_id()) for new in runs]
+        for new in runs:
+            if new.parent is not None:
+                self._check_parent(new.parent)
         wanted = self._take_tasks(runs)
         started = {new.id: one for new, one in zip(wanted, self._create(wanted), strict=True)}
         return [started.get(new.id, Started("", False)) for new in runs]
@@ -63,6 +68,12 @@ class Creation:
         taken = {task for task, count in zip(tasks, counts, strict=True) if count}
         return [new for new in runs if new.trigger is None or new.trigger in taken]
 
+    def _check_parent(self, parent: Parent) -> None:
+        """An attempt that was ended meanwhile starts nothing more (B04)."""
+        step, round, item, kind = parent.key
+        if not self._session.rows("attempt_runs", run_id=parent.run_id, step=step, round=round, item=item, kind=kind.value, n=parent.n):
+            raise GuardFailed(f"attempt {parent.n} of {parent.key} does not run any more")
+
     def _create(self, runs: Sequence[NewRun]) -> list[Started]:
         for new in runs:
             require_storable(
@@ -75,6 +86,9 @@ class Creation:
         blocked = self._take_resources(places)
         ready = self._insert(places, blocked)
         keys = {place.new.id: place.run_key for place in places}
+        children = [_child(new.parent, self._existing.get(new.id), new.id) for new in runs if new.parent is not None]
+        if children:
+            self._session.many([Work("put_child", children)])
         return [
             Started(self._existing[new.id], False) if new.id in self._existing else Started(new.id, True, ready[new.id], keys[new.id])
             for new in runs
@@ -129,10 +143,15 @@ class Creation:
 
     def _take_resources(self, places: Sequence[Place]) -> set[str]:
         """The ids of runs that must wait for another to release their resource."""
-        wanting = [(place.new.resource, place.new.id) for place in places if place.new.resource is not None]
+        wanting = [(place.new.resource, place.new.id) for place in places if place.new.resource is not None and not self._shares(place.new)]
         wanting.sort(key=lambda pair: pair[0])
         counts = self._session.each(Work("take_new_resource", wanting)) if wanting else []
         return {id for (_, id), count in zip(wanting, counts, strict=True) if not count}
+
+    def _shares(self, new: NewRun) -> bool:
+        """A child works under the resource of its parent: else each would wait for the other."""
+        parent = new.parent
+        return parent is not None and bool(self._session.rows("holds_for_child", run_id=parent.run_id, resource=new.resource))
 
     # ── rows ──
 
@@ -184,6 +203,10 @@ class Creation:
         if place.n == 1 or place.new.again is None:
             return None
         return Audit(f"start-again:{place.new.id}", place.new.actor, "start-again", place.new.again)
+
+
+def _child(parent: Parent, existing: str | None, new: str) -> tuple[object, ...]:
+    return parent.run_id, parent.key.step, parent.key.round, parent.key.item, existing or new, 1 if existing is None else 0
 
 
 def _without_run(commands: tuple[Command, ...]) -> tuple[Command, ...]:

@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from halfway.domain.draft import Item
+from halfway.domain.lifecycle import RunStatus
 from halfway.domain.run import Attempt, Key, Kind, Record, Tally
 from halfway.ports import Listed, LoadedItems
 from halfway.store.database import Session, Work
-from halfway.store.rows import to_attempt, to_key, to_record
+from halfway.store.rows import RUN_STATUS, to_attempt, to_key, to_record
 
 AT_ONCE = 1000  # so many doubts are looked at in one transaction, or decided by one order
 
@@ -56,6 +57,16 @@ class StoreItems:
         rows = self._session.rows("asking_items", **_place(run_id, key), limit=AT_ONCE)
         return [(run_id, key._replace(item=item)) for (item,) in rows]
 
+    def ended(self, runs: Sequence[str]) -> Sequence[tuple[str, Key, RunStatus]]:
+        rows = self._session.rows("ended_children", ids=list(runs), limit=AT_ONCE) if runs else []
+        return [(run_id, to_key(step, round, item, kind), RUN_STATUS[status]) for run_id, step, round, item, kind, status in rows]
+
+    def stopped(self, runs: Sequence[str]) -> Sequence[str]:
+        found = [run_id for (run_id,) in self._session.rows("passed", ids=list(runs))] if runs else []
+        if found:
+            self._session.run("drop_passed", ids=found)
+        return found
+
     def begin(self, run_id: str, key: Key, at_once: int) -> int:
         [(moving,)] = self._session.rows("items_under_way", **_place(run_id, key))
         if moving < at_once:
@@ -72,7 +83,7 @@ def keep_listed(session: Session, listed: Sequence[Listed]) -> frozenset[Listed]
     kept: list[Listed] = []
     for one in listed:
         place = (one.run_id, one.key.step, one.key.round)
-        if session.rows("listing_runs", run_id=place[0], step=place[1], round=place[2], n=one.n):
+        if session.rows("attempt_runs", run_id=place[0], step=place[1], round=place[2], item="", kind=Kind.STEP.value, n=one.n):
             session.many([Work("list_item", [(item, position, input, one.n, *place) for item, position, input in one.rows])])
             kept.append(one)
     return frozenset(kept)

@@ -127,6 +127,11 @@ class StoreReading:
             rows = session.rows("artifact", run_id=run_id, id=id)
         return ArtifactRow(rows[0][0], to_key(*rows[0][1:5]), *rows[0][5:]) if rows else None
 
+    def children(self, run_id: str, step: str, round: int, *, after: int, limit: int) -> Sequence[tuple[int, str]]:
+        with self._database.reading() as session:
+            rows = session.rows("page_children", run_id=run_id, step=step, round=round, after=after, limit=limit)
+        return [(position, child) for position, child in rows]
+
     def items(self, run_id: str, step: str, round: int, *, after: int, limit: int, status: str | None = None) -> Sequence[ItemRow]:
         if not storable(run_id) or not storable(step):
             return []

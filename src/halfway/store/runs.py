@@ -53,6 +53,11 @@ class StoreRuns:
             self._definitions.remember(new.spec)
         return started
 
+    def child(self, run_id: str, key: Key) -> str | None:
+        with self._database.reading() as session:
+            rows = session.rows("child", run_id=run_id, step=key.step, round=key.round, item=key.item)
+        return str(rows[0][0]) if rows else None
+
     def keep(self, events: Sequence[NewEvent], *, within: object) -> Sequence[Received]:
         with self._database.borrowed(within) as session:
             return receive(session, events, self._database.dialect.url)

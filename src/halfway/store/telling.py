@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
 from halfway.domain.draft import Change, Emitted
-from halfway.domain.facts import CloseWait, EditInput, OpenWait, ReleaseHold, ReopenItems, StopItems, Tell, UndoItems
+from halfway.domain.facts import CloseWait, EditInput, OpenWait, PassDown, ReleaseHold, ReopenItems, StopItems, Tell, UndoItems
 from halfway.domain.facts import Telling as Told
 from halfway.domain.run import Key, Kind, RunRow
 from halfway.domain.spec import Sort
@@ -39,6 +39,7 @@ class Telling:
         self._event_tasks: Rows = []
         self._run_wakes: Rows = []
         self._stopped_items: Rows = []
+        self._passed_down: Rows = []
         self._reopened_items: Rows = []
         self._undone_items: Rows = []
         self._wakes: Rows = []
@@ -61,8 +62,10 @@ class Telling:
             case Tell(what, key, role, code):
                 step = None if key is None else key.step
                 self._messages.append((new_id(), self.now, what.value, run_id, step, role, code))
-            case StopItems(key, code):
-                self._stopped_items.append((code, self.now, *_group(run_id, key)))
+            case StopItems(key, code, detached):
+                self._stopped_items.append((code, self.now, *_group(run_id, key), 1 if detached else 0))
+            case PassDown(key):
+                self._passed_down.append((run_id, key.step, key.round))
             case ReopenItems(key):
                 self._reopened_items.append(_group(run_id, key))
             case UndoItems(key):
@@ -83,7 +86,7 @@ class Telling:
 
     def tend(self, change: Change, moved: Iterable[Key]) -> None:
         """Whoever has moved items and does not look after the others makes a worker look whether they have come to rest."""
-        opened = any(isinstance(command, (StopItems, ReopenItems, UndoItems)) for command in change.commands)
+        opened = any(isinstance(command, (StopItems, PassDown, ReopenItems, UndoItems)) for command in change.commands)
         if change.wakes and (opened or any(key.item for key in moved)):
             self._wakes.append((change.before.run.id, self.now))
 
@@ -113,10 +116,12 @@ class Telling:
             ("wake_for_event", self._event_wakes),
             ("task_for_event", self._event_tasks),
             ("stop_items", self._stopped_items),
+            ("pass_down", self._passed_down),
             ("reopen_items", self._reopened_items),
             ("undo_items", self._undone_items),
             ("wake", self._wakes),
             ("wake_for_run", self._run_wakes),
+            ("wake_parent", self._run_wakes),
             ("task_for_run", self._run_tasks),
         )
 

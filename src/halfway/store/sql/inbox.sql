@@ -276,7 +276,16 @@ select distinct run_id from (
             )
         )
     order by opened_at limit :limit
-) as found;
+) as found
+union
+select distinct run_id from (
+    select record.run_id from halfway_record as record
+        join halfway_child as child on child.parent_id = record.run_id and child.step = record.step and child.round = record.round
+            and child.item = record.item
+        join halfway_run as run on run.id = child.run_id
+    where record.item <> '' and record.status = 'WAITING' and run.ended_at is not null
+    limit :limit
+) as unheard;
 
 -- name: keep_input
 -- The input as it was, before it is corrected.

@@ -15,10 +15,11 @@ from halfway_record as whole join halfway_attempt as attempt
 where whole.run_id = :run_id and whole.step = :step and whole.round = :round and whole.item = '' and whole.kind = 'STEP'
 on conflict (run_id, step, round, item, kind) do nothing;
 
--- name: listing_runs
--- Whether the attempt that lists items still runs.
+-- name: attempt_runs
+-- Whether an attempt still runs; nobody ends it before this transaction does.
 select 1 from halfway_attempt
-where run_id = :run_id and step = :step and round = :round and item = '' and kind = 'STEP' and n = :n and ended is null;
+where run_id = :run_id and step = :step and round = :round and item = :item and kind = :kind and n = :n
+    and ended is null /* pg: for share */;
 
 -- name: load_items
 -- All records of these items of one step, with their texts.
@@ -59,7 +60,7 @@ order by step, round, position limit :limit;
 -- How many items of a step run, wait for a slot, or are in a doubt that asks nobody yet.
 select count(*) from halfway_record
 where run_id = :run_id and step = :step and round = :round and kind = :kind and item <> ''
-    and (status = 'RUNNING' or (status = 'PENDING' and ready_at is not null) or (status = 'UNKNOWN' and asks = ''));
+    and (status = 'RUNNING' or status = 'WAITING' or (status = 'PENDING' and ready_at is not null) or (status = 'UNKNOWN' and asks = ''));
 
 -- name: begin_items
 -- The next items of a step get in line.
@@ -75,6 +76,7 @@ where run_id = :run_id and step = :step and round = :round and kind = :kind and 
 -- What has become of the items of a step.
 select count(*),
     coalesce(sum(case when status = 'SUCCESS' then 1 else 0 end), 0),
+    coalesce(sum(case when status = 'SUCCESS' and code = 'PARTLY_SUCCEEDED' then 1 else 0 end), 0),
     coalesce(sum(case when status = 'FAILED' then 1 else 0 end), 0),
     coalesce(sum(case when status = 'SKIPPED' and code = 'WAIVED' then 1 else 0 end), 0),
     coalesce(sum(case when status = 'SKIPPED' and code <> 'WAIVED' then 1 else 0 end), 0),
@@ -84,9 +86,22 @@ from halfway_record
 where run_id = :run_id and step = :step and round = :round and kind = :kind and item <> '';
 
 -- name: stop_items
--- Items that have not begun are not begun any more; one whose answer was lost is settled first.
+-- Items that have not begun are not begun any more; one whose answer was lost is settled first. A run that is not the parent's own, or
+-- is detached, is not waited for.
 update halfway_record set status = 'SKIPPED', code = :code, ready_at = null, ended_at = :now
-where run_id = :run_id and step = :step and round = :round and kind = :kind and item <> '' and status = 'PENDING'
+where run_id = :run_id and step = :step and round = :round and kind = :kind and item <> ''
+    and (
+        status = 'PENDING'
+        or (
+            status = 'WAITING' and (
+                :detached = 1 or exists (
+                    select 1 from halfway_child as child
+                    where child.parent_id = halfway_record.run_id and child.step = halfway_record.step
+                        and child.round = halfway_record.round and child.item = halfway_record.item and child.own = 0
+                )
+            )
+        )
+    )
     and not exists (
         select 1 from halfway_attempt as attempt
         where attempt.run_id = halfway_record.run_id and attempt.step = halfway_record.step and attempt.round = halfway_record.round
@@ -96,9 +111,16 @@ where run_id = :run_id and step = :step and round = :round and kind = :kind and 
 
 -- name: reopen_items
 -- Items that have failed or were stopped are tried again; one that had happened before it failed is not.
-update halfway_record set status = 'PENDING', code = '', ready_at = null, failures = 0, lost = 0, asks = '', output = null
+update halfway_record set status = 'PENDING', code = '', ready_at = null, failures = 0, lost = 0, looks = 1, asks = '', output = null
 where run_id = :run_id and step = :step and round = :round and kind = :kind and item <> ''
-    and (status = 'FAILED' or (status = 'SKIPPED' and code <> 'WAIVED')) and effect <> 'happened';
+    and (
+        ((status = 'FAILED' or (status = 'SKIPPED' and code <> 'WAIVED')) and effect <> 'happened')
+        or ((status = 'FAILED' or status = 'SKIPPED' or code = 'PARTLY_SUCCEEDED') and exists (
+            select 1 from halfway_child as child
+            where child.parent_id = halfway_record.run_id and child.step = halfway_record.step
+                and child.round = halfway_record.round and child.item = halfway_record.item
+        ))
+    );
 
 -- name: undo_items
 -- Each item that has happened gets a compensation, the last of them first.
@@ -111,6 +133,64 @@ select run_id, step, round, item, 'COMPENSATION', 'PENDING', route, priority, ca
 from halfway_record
 where run_id = :run_id and step = :step and round = :round and kind = 'STEP' and item <> '' and effect = 'happened'
 on conflict (run_id, step, round, item, kind) do nothing;
+
+-- name: pass_down
+-- The children of a step that still run are asked to stop.
+insert into halfway_passed (run_id, parent_id)
+select child.run_id, child.parent_id
+from halfway_child as child join halfway_run as run on run.id = child.run_id
+where child.parent_id = :run_id and child.step = :step and child.round = :round and child.own = 1 and run.ended_at is null
+on conflict (run_id) do nothing;
+
+-- name: passed
+-- Runs that are asked to stop because their parents do.
+select run_id from halfway_passed where run_id in :ids[];
+
+-- name: drop_passed
+-- They have been asked.
+delete from halfway_passed where run_id in :ids[];
+
+-- name: wake_parent
+-- The end of a run wakes the runs that have started it.
+insert into halfway_wake (run_id, at)
+select parent_id, cast(:now as bigint) from halfway_child where run_id = :run_id;
+
+-- name: ended_children
+-- Children whose runs have ended, and whose parents still wait for them.
+select child.parent_id, child.step, child.round, child.item, record.kind, run.status
+from halfway_record as record
+    join halfway_child as child on child.parent_id = record.run_id and child.step = record.step and child.round = record.round
+        and child.item = record.item
+    join halfway_run as run on run.id = child.run_id
+where record.run_id in :ids[] and record.item <> '' and record.status = 'WAITING' and run.ended_at is not null
+order by child.parent_id, child.step, child.round, child.item
+limit :limit;
+
+-- name: child
+-- The run that stands for an item of a step already.
+select run_id from halfway_child where parent_id = :run_id and step = :step and round = :round and item = :item;
+
+-- name: put_child
+-- A run stands for an item of a step.
+insert into halfway_child (parent_id, step, round, item, run_id, own) values (:parent_id, :step, :round, :item, :run_id, :own)
+on conflict (parent_id, step, round, item) do nothing;
+
+-- name: parent
+-- The run that has started this one.
+select parent_id, step, round, item from halfway_child where run_id = :run_id and own = 1;
+
+-- name: holds_for_child
+-- Whether the parent has the resource, so that its child works under it.
+select 1 from halfway_run where id = :run_id and resource = :resource and blocked = 0 and ended_at is null;
+
+-- name: page_children
+-- A page of the children of a step in the order of their list.
+select record.position, child.run_id
+from halfway_record as record join halfway_child as child
+    on child.parent_id = record.run_id and child.step = record.step and child.round = record.round and child.item = record.item
+where record.run_id = :run_id and record.step = :step and record.round = :round and record.kind = 'STEP' and record.item <> ''
+    and record.position > :after
+order by record.position limit :limit;
 
 -- name: wake
 -- A run is to be looked at.

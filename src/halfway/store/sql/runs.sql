@@ -68,6 +68,10 @@ select id from (
         select run_id from halfway_wake order by at limit :limit
     ) as woken
     union
+    select run_id as id from (
+        select run_id from halfway_passed order by run_id limit :limit
+    ) as passed
+    union
     select id from (
         select id from halfway_run where ended_at is null and intent is null and deadline_at is not null and deadline_at <= :now
         order by deadline_at limit :limit
