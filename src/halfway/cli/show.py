@@ -12,7 +12,7 @@ from halfway.cli.options import common, where
 from halfway.cli.output import bounded, coloured, heading, print_json, short_time, table
 from halfway.cli.place import control
 from halfway.control.reading import Shown
-from halfway.control.steps import StepShown, WaitShown
+from halfway.control.steps import ItemsShown, StepShown, WaitShown
 from halfway.domain.explain import EffectView, Suggestion
 from halfway.domain.lifecycle import FINAL
 from halfway.domain.plan import Plan
@@ -170,10 +170,27 @@ def _steps(shown: Shown) -> None:
 
 
 def _result(step: StepShown) -> str:
+    if step.items is not None:
+        return _items(step.items)
     if step.error_code or step.message:
         code = step.error_code if step.error_code and not step.message.startswith(step.error_code) else ""
         return bounded(f"{code} {step.message}", 90)
     return "" if step.output is None else bounded(json.dumps(step.output, ensure_ascii=False), 90)
+
+
+def _items(items: ItemsShown) -> str:
+    """How far a step has come that is done for many."""
+    told = [_("{done:,} of {total:,} done").format(done=items.succeeded, total=items.total)]
+    parts = (
+        (items.failed, _("{n:,} failed")),
+        (items.asking, _("{n:,} not known")),
+        (items.unknown - items.asking, _("{n:,} being looked for")),
+        (items.running, _("{n:,} running")),
+        (items.in_line, _("{n:,} in line")),
+        (items.not_begun, _("{n:,} not begun")),
+        (items.skipped, _("{n:,} left out")),
+    )
+    return ", ".join([*told, *(text.format(n=number) for number, text in parts if number)])
 
 
 def _timeline(shown: Shown) -> None:

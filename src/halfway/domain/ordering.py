@@ -106,7 +106,7 @@ def try_again(turn: Turn, record: Record) -> None:
         if record.asks:
             record = turn.move(record._replace(asks=""), Trigger.RELEASED)
         go_back(turn, record, rewind)
-    elif record.code == items.TOO_MANY_FAILED:
+    elif record.code in (items.TOO_MANY_FAILED, items.PARTIAL):
         items.open_again(turn, record)
     else:
         turn.move(fresh(record), Trigger.REOPENED)

@@ -40,7 +40,7 @@ from halfway.domain.run import ACTING, ALL_BACK, Intent, Kind, Record
 from halfway.domain.turn import Turn
 from halfway.domain.verdicts import mark_success, probe, release, skip
 
-REOPENABLE = frozenset({RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.MANUAL_REQUIRED})
+REOPENABLE = frozenset({RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.MANUAL_REQUIRED, RunStatus.PARTIAL_SUCCESS})
 
 
 def carry_out(turn: Turn, order: Order) -> None:
@@ -117,9 +117,9 @@ def _resume(turn: Turn) -> None:
         raise refuse(turn, "resume", f"nobody knows yet whether {', '.join(doubtful)} happened.", SETTLE_BY_HAND.format(step=doubtful[0]))
     in_time(turn, "resume")
     not_stopping(turn, "resume")
-    if turn.run.status not in REOPENABLE:
+    stopped = _to_try_again(turn)
+    if turn.run.status not in REOPENABLE or (turn.run.status is RunStatus.PARTIAL_SUCCESS and not stopped):
         raise refuse(turn, "resume", f"it is {turn.run.status}.", "Only a run that has stopped can be resumed.")
-    stopped = [one for one in turn.steps() if one.status is RecordStatus.FAILED and (not _is_optional(turn, one) or is_needed(turn, one))]
     late = [record for record in turn.steps() if record.status is RecordStatus.WAITING and not waits.is_planned(turn, record)]
     for record in stopped:
         may_repeat(turn, "resume", turn.step(record.key), record)
@@ -137,8 +137,13 @@ def _resume(turn: Turn) -> None:
     turn.note("workflow.resumed")
 
 
-def _is_optional(turn: Turn, record: Record) -> bool:
-    return turn.step(record.key).optional
+def _to_try_again(turn: Turn) -> list[Record]:
+    """What has stopped the run; of one that has succeeded in part whatever failed in it."""
+    partly = turn.run.status is RunStatus.PARTIAL_SUCCESS
+    failed = [record for record in turn.steps() if record.status is RecordStatus.FAILED]
+    if partly:
+        return failed + [record for record in turn.steps() if record.status is RecordStatus.SUCCESS and record.code == items.PARTIAL]
+    return [record for record in failed if not turn.step(record.key).optional or is_needed(turn, record)]
 
 
 def _only_by_name(turn: Turn, record: Record) -> bool:

@@ -43,8 +43,14 @@ class Suggestion(NamedTuple):
 
 def suggestions(view: View) -> Iterator[Suggestion]:
     match view.status:
-        case RunStatus.SUCCESS | RunStatus.PARTIAL_SUCCESS:
+        case RunStatus.SUCCESS:
             yield Suggestion(Sentence("NOTHING_TO_DO", {}))
+        case RunStatus.PARTIAL_SUCCESS:
+            missing = [one for record in view.steps for one in _about_step(view, record)]
+            missing += [
+                one for record in view.steps if record.status is RecordStatus.FAILED for one in _retry(view, "RETRY", record.key.step)
+            ]
+            yield from missing or [Suggestion(Sentence("NOTHING_TO_DO", {}))]
         case RunStatus.COMPENSATED:
             yield Suggestion(Sentence("NOTHING_LEFT", {}))
             yield _start(view, "START_AFTER_ALL")

@@ -192,10 +192,6 @@ where record.run_id = :run_id and record.step = :step and record.round = :round 
     and record.position > :after
 order by record.position limit :limit;
 
--- name: wake
--- A run is to be looked at.
-insert into halfway_wake (run_id, at) values (:run_id, :at);
-
 -- name: page_items
 -- A page of the items of a step in their order.
 select position, item, status, attempts, effect, code, asks, output, error, input, started_at, ended_at
