@@ -82,7 +82,7 @@ class Scheduled(Triggered[I], Generic[I]):
 
 
 def schedule_spec(
-    name: str, cron: str | None, every: timedelta | None, at: datetime | None, *, tz: str, overlap: object, catch_up: object,
+    name: str, cron: str | None, every: timedelta | None, at: datetime | None, *, tz: str, overlap: str, catch_up: str,
     limit: object,
 ) -> ScheduleSpec:  # fmt: skip
     """The schedule as data; raises Misshapen for one that cannot work."""
