@@ -29,7 +29,7 @@ from halfway.ports import (
 from halfway.store.database import Database, Session
 from halfway.store.items import StoreItems
 from halfway.store.migrate import schema_status
-from halfway.store.rows import to_key, to_record, to_run
+from halfway.store.rows import RUN_STATUS, to_key, to_record, to_run
 from halfway.store.texts import made_storable, storable
 
 LONGEST_TERM = 1000  # nothing that is searched is longer
@@ -156,7 +156,12 @@ def _counts(session: Session, run_id: str) -> tuple[CountRow, ...]:
 def to_audit(row: tuple[Any, ...]) -> AuditRow:
     """From the 12 columns of an entry of the audit log."""
     at, run_id, *audit, before, after, id = row
-    return AuditRow(at, run_id, Audit(*audit), before, after, id)
+    return AuditRow(at, run_id, Audit(*audit), _state(before), _state(after), id)
+
+
+def _state(name: str) -> str:
+    """That of a run; of an order about a schedule, the schedule's."""
+    return RUN_STATUS.get(name) or name
 
 
 def _literally(term: str) -> str:
