@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from halfway import CatchUp, Effect, Halfway, Settings, Step, Workflow
+from halfway import Effect, Halfway, Settings, Step, Workflow
 
 BROKEN = Path(__file__).parent / "broken"
 
@@ -29,7 +29,7 @@ class Order(BaseModel):
 reports = Workflow("REPORT", Order, version=1, owner="desk", key=lambda order: order.due.isoformat())
 
 
-@reports.schedule("0 18 * * *", tz="Asia/Seoul", catch_up=CatchUp.ALL)
+@reports.schedule("0 18 * * *", tz="Asia/Seoul", catch_up="ALL")
 def daily(due: datetime) -> Order | None:
     if BROKEN.exists():
         raise OSError("the calendar is away")
@@ -187,3 +187,15 @@ def test_without_the_code_a_schedule_can_be_looked_at_but_starts_nothing(timed: 
     assert timed.json("schedule", "pause", "REPORT", "LOOK", *WHY, *where)["state"] == "PAUSED"
     result = timed.run("schedule", "trigger", "REPORT", "LOOK", *WHY, *where)
     assert (result.exit_code, "the code of REPORT:v1 is not here" in result.stderr) == (4, True)
+
+
+def test_the_doctor_sees_a_schedule_that_nobody_looks_at_and_one_that_fails(timed: Project) -> None:
+    late = {note["code"] for note in timed.json("doctor")}
+    assert "SCHEDULE_LATE" in late
+    (timed.folder / "broken").touch()
+    app = timed.app
+    with app.worker():
+        wait_for(lambda: any(one.error for one in app.control.schedules.list()) or None)
+    app.close()
+    [note] = [note for note in timed.json("doctor") if note["code"] == "SCHEDULE_FAILED"]
+    assert note["params"] == {"schedule": "DAILY", "type": "REPORT", "error": "OSError: the calendar is away"}

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from halfway import CatchUp, Effect, Overlap, Step, StepFailed, Workflow
+from halfway import Effect, Step, StepFailed, Workflow
+from halfway.domain.spec import Overlap
 from halfway.engine.scheduler import UPKEEP, Job, Scheduler
 from halfway.errors import DatabaseError
 from halfway.ports import TickRow
@@ -82,14 +83,14 @@ def test_a_worker_starts_a_run_for_each_tick(harness: type[Harness]) -> None:
 
 
 def test_a_new_schedule_starts_nothing_for_the_past(harness: type[Harness]) -> None:
-    h = harness(daily(catch_up=CatchUp.ALL))
+    h = harness(daily(catch_up="ALL"))
     settle(h)
     assert ticks(h) == []
     assert h.app.store.schedules.missed("DAILY", "TICK") == []
 
 
 def test_an_outage_is_caught_up_as_was_declared(harness: type[Harness]) -> None:
-    h = harness(daily(catch_up=CatchUp.ALL, limit=3))
+    h = harness(daily(catch_up="ALL", limit=3))
     settle(h)
     tick(h, days=5)
     assert told(h) == [("SKIPPED", "MISSED")] * 2 + [("STARTED", "")] * 3
@@ -107,7 +108,7 @@ def test_a_tick_that_its_function_declines_starts_nothing(harness: type[Harness]
 def test_while_an_earlier_run_goes_on_a_tick_is_started_left_out_or_waits(harness: type[Harness]) -> None:
     found: dict[Overlap, list[tuple[str, str]]] = {}
     for overlap in Overlap:
-        h = harness(daily(type=f"DAILY_{overlap}", overlap=overlap))
+        h = harness(daily(type=f"DAILY_{overlap}", overlap=overlap.value))
         settle(h)
         for _ in range(3):
             tick(h)
@@ -120,7 +121,7 @@ def test_while_an_earlier_run_goes_on_a_tick_is_started_left_out_or_waits(harnes
 
 
 def test_what_has_waited_starts_when_the_earlier_run_has_ended(harness: type[Harness]) -> None:
-    wf = daily(overlap=Overlap.WAIT)
+    wf = daily(overlap="WAIT")
     h = harness(wf)
     settle(h)
     tick(h)
@@ -222,7 +223,7 @@ def test_a_changed_time_goes_on_from_the_last_tick(harness: type[Harness]) -> No
     h = harness(daily())
     settle(h)
     tick(h)
-    changed = harness(daily(version=2, catch_up=CatchUp.ALL))
+    changed = harness(daily(version=2, catch_up="ALL"))
     tick(changed, days=2)
     assert told(changed) == [("STARTED", "")] * 3
 
@@ -264,7 +265,7 @@ def test_upkeep_that_fails_is_done_again_when_it_is_due(harness: type[Harness]) 
 
 
 def test_a_schedule_does_not_care_how_its_run_ends(harness: type[Harness]) -> None:
-    h = harness(daily(lambda due: Order(id="bad"), overlap=Overlap.SKIP))
+    h = harness(daily(lambda due: Order(id="bad"), overlap="SKIP"))
     with h.worker():
         h.advance(A_DAY)
         until(lambda: [one.status for one in ticks(h)] == ["FAILED"])

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from halfway import CatchUp, Effect, Overlap, Step, Workflow
+from halfway import Effect, Step, Workflow
+from halfway.domain.spec import Overlap
 from halfway.domain.ticks import ticks as due_between
 from halfway.domain.ticks import told_in
 from halfway.errors import DatabaseError
@@ -58,11 +59,11 @@ def timed(name: str, *cron: Any, fails: Sequence[int] = (), **options: Any) -> W
 
 def all_of_them() -> list[Workflow[Order]]:
     return [
-        timed("DAILY", "30 2 * * *", tz="Europe/Berlin", catch_up=CatchUp.ALL),
-        timed("HOURLY", "0 * * * *", tz="America/New_York", catch_up=CatchUp.ALL, limit=10, fails=(3, 4)),
-        timed("OFFICE", "*/20 6-20 * * *", tz="Asia/Seoul", catch_up=CatchUp.SKIP),
-        timed("ROUND", every=timedelta(minutes=30), overlap=Overlap.SKIP, fails=(7,)),
-        timed("QUEUE", "15 */3 * * *", tz="Australia/Lord_Howe", overlap=Overlap.WAIT, catch_up=CatchUp.ALL, limit=5),
+        timed("DAILY", "30 2 * * *", tz="Europe/Berlin", catch_up="ALL"),
+        timed("HOURLY", "0 * * * *", tz="America/New_York", catch_up="ALL", limit=10, fails=(3, 4)),
+        timed("OFFICE", "*/20 6-20 * * *", tz="Asia/Seoul", catch_up="SKIP"),
+        timed("ROUND", every=timedelta(minutes=30), overlap="SKIP", fails=(7,)),
+        timed("QUEUE", "15 */3 * * *", tz="Australia/Lord_Howe", overlap="WAIT", catch_up="ALL", limit=5),
     ]
 
 

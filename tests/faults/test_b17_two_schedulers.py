@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from halfway import CatchUp, Effect, Step, Workflow
+from halfway import Effect, Step, Workflow
 from halfway.domain.ticks import ticks as due_between
 from halfway.testing import Ledger
 from tests.crash.processes import Worker
@@ -26,7 +26,7 @@ def flows(url: str, ledger: Ledger) -> list[Workflow[Any]]:
     """Every hour a run, which writes down the time for which it was started."""
     wf = flow("HOURLY", key=False)
 
-    @wf.schedule(every=HOUR, name="TICK", catch_up=CatchUp.ALL, limit=1000)
+    @wf.schedule(every=HOUR, name="TICK", catch_up="ALL", limit=1000)
     def tick(due: datetime) -> Order:
         return Order(id=due.isoformat())
 

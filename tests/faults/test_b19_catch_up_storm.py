@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from halfway import CatchUp, Effect, Step, Workflow
+from halfway import Effect, Step, Workflow
 from halfway.domain.schedule import is_on_time
+from halfway.domain.spec import CatchUp
 from halfway.domain.ticks import ticks
 from halfway.testing import Ledger
 from tests.crash.processes import Worker
@@ -31,7 +32,7 @@ def flows(url: str, ledger: Ledger) -> list[Workflow[Any]]:
 def every_ten_seconds(catch_up: CatchUp) -> Workflow[Order]:
     wf = flow(f"BY_{catch_up}", key=False)
 
-    @wf.schedule(every=timedelta(seconds=10), name="TICK", catch_up=catch_up, limit=LIMIT)
+    @wf.schedule(every=timedelta(seconds=10), name="TICK", catch_up=catch_up.value, limit=LIMIT)
     def tick(due: datetime) -> Order:
         return Order(id=due.isoformat())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from halfway import CatchUp, Effect, Step, Workflow
+from halfway import Effect, Step, Workflow
 from tests.engine.harness import Harness, Order, flow
 from tests.engine.test_scheduler import settle, ticks
 
@@ -16,7 +16,7 @@ MINUTE = timedelta(minutes=1)
 def timed(cron: str, name: str) -> Workflow[Order]:
     wf = flow(name, key=False)
 
-    @wf.schedule(cron, tz="America/New_York", name="TICK", catch_up=CatchUp.ALL)
+    @wf.schedule(cron, tz="America/New_York", name="TICK", catch_up="ALL")
     def tick(due: datetime) -> Order:
         return Order(id=f"{due.isoformat()} fold {due.fold}")
 

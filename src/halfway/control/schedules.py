@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple, NoReturn
 
@@ -33,6 +33,7 @@ class ScheduleShown:
     waiting: int
     error: str | None
     coming: tuple[datetime, ...]
+    overdue: timedelta | None = None  # how long nobody has looked at it although it is due
     ticks: tuple[TickRow, ...] = ()
     missed: tuple[MissedRow, ...] = ()
 
@@ -104,10 +105,8 @@ class Calendar:
         """A schedule with its last ticks. Raises NotFound."""
         found, now = self._find(type, name), self._timetable.now()
         shown = _shown(found, now, coming)
-        return ScheduleShown(
-            row=shown.row, waiting=shown.waiting, error=shown.error, coming=shown.coming,
-            ticks=tuple(self._timetable.ticks(type, name, limit=limit)), missed=tuple(self._timetable.missed(type, name, limit=limit)),
-        )  # fmt: skip
+        last, missed = self._timetable.ticks(type, name, limit=limit), self._timetable.missed(type, name, limit=limit)
+        return replace(shown, ticks=tuple(last), missed=tuple(missed))
 
     # ── ordering ──
 
@@ -266,7 +265,8 @@ def _shown(detail: ScheduleDetail, now: int, coming: int) -> ScheduleShown:
     spec = row.spec
     idle = row.paused_at is not None or row.retired_at is not None
     found = () if idle else tuple(told_in(spec.zone, tick) for tick in _coming(spec, max(now, row.accounted_at), coming))
-    return ScheduleShown(row=row, waiting=detail.waiting, error=detail.error, coming=found)
+    late = None if idle or row.next_at is None or row.next_at > now else timedelta(microseconds=now - row.next_at)
+    return ScheduleShown(row=row, waiting=detail.waiting, error=detail.error, coming=found, overdue=late)
 
 
 def _coming(spec: ScheduleSpec, after: int, count: int) -> Iterator[int]:
