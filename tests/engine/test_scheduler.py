@@ -228,6 +228,16 @@ def test_a_changed_time_goes_on_from_the_last_tick(harness: type[Harness]) -> No
     assert told(changed) == [("STARTED", "")] * 3
 
 
+def test_a_worker_without_schedules_looks_at_no_clock(harness: type[Harness]) -> None:
+    wf = flow("PLAIN")
+
+    @wf.step(Effect.READ)
+    def look(step: Step[Order]) -> None: ...
+
+    assert scheduler(harness(wf)).idle
+    assert not scheduler(harness(daily())).idle
+
+
 # ── upkeep ──
 
 

@@ -25,7 +25,7 @@ NAME = click.argument("name", metavar="NAME")
 DAY_LONG = 10  # 2026-10-01
 
 
-@click.group(short_help="List what starts runs at certain times, pause it, or start a run by hand.")
+@click.group(short_help="Look at schedules, pause them, start runs by hand.")
 def schedule() -> None:
     """List what starts runs at certain times, pause it, or start a run by hand."""
 

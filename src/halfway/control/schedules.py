@@ -151,7 +151,7 @@ class Calendar:
         between = f"{rfc3339(since)} to {rfc3339(until)}"
         audit = self._asked(type, name, "backfill", actor, reason)._replace(evidence=between)
         if concurrency < 1:
-            raise _invalid(f"{concurrency} runs at once.", "Give 1 or more.")
+            raise _invalid(problem=f"{concurrency} runs at once.", remedy="Give 1 or more.")
         self._workflow(type, name, audit)
         self._timetable.note(type, name, audit)
         have = self._started(type, name, due)
@@ -208,12 +208,12 @@ class Calendar:
 
     def _ticks(self, spec: ScheduleSpec, since: datetime, until: datetime) -> Sequence[int]:
         if since.utcoffset() is None or until.utcoffset() is None or since > until:
-            raise _invalid(f"from {since} to {until} is no time.", "Give two times with their zones, the earlier one first.")
+            raise _invalid(problem=f"from {since} to {until} is no time.", remedy="Give two times with their zones, the earlier one first.")
         now = self._timetable.now()
         first, last = _microseconds(since), min(_microseconds(until), now)
         found = list(islice(ticks(spec, first - 1, last), MOST + 1))
         if len(found) > MOST:
-            raise _invalid(f"it has more than {MOST} ticks.", "Give a shorter time.")
+            raise _invalid(problem=f"it has more than {MOST} ticks.", remedy="Give a shorter time.")
         return found
 
     def _started(self, type: str, name: str, due: Sequence[int]) -> frozenset[int]:
@@ -233,7 +233,7 @@ class Calendar:
     def _asked(self, type: str, name: str, action: str, actor: str, reason: str) -> Audit:
         """An order that may be given; one that may not is audited, too."""
         if not actor.strip() or not reason.strip():
-            raise _invalid("an order needs who gives it, and why.", "Give both; they are kept in the audit log.")
+            raise _invalid(problem="an order needs who gives it, and why.", remedy="Give both; they are kept in the audit log.")
         self._find(type, name)
         audit = Audit(self._new_id(), actor.strip(), action, redact(reason), None, None)
         owner = self._specs(type)[type].owner
@@ -293,5 +293,5 @@ def _missed_json(missed: MissedRow) -> Json:
     return {"first": first, "last": last, "count": missed.total, "at": rfc3339(instant(missed.at))}
 
 
-def _invalid(problem: str, remedy: str) -> InvalidInput:
+def _invalid(*, problem: str, remedy: str) -> InvalidInput:
     return InvalidInput("CONFIG_INVALID", source="of the order about a schedule", problem=problem, remedy=remedy)

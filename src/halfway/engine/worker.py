@@ -43,7 +43,9 @@ class Worker:
         self._catalog, self._settings, self._points = catalog, settings, points
         self._queues, self._slots, self._threads = tuple(queues), slots, threads
         self._identity, self._kill_after, self._on_end = identity, kill_after, on_end
-        self._beside = {name: one.pass_once for name, one in (("courier", courier), ("scheduler", scheduler)) if one is not None}
+        self._beside: dict[str, Callable[[], bool]] = {} if courier is None else {"courier": courier.pass_once}
+        if scheduler is not None and not scheduler.idle:
+            self._beside["scheduler"] = scheduler.pass_once
         self._stop = threading.Event()
         self._sweep_now = threading.Event()
         self.epoch = ""
