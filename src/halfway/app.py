@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the rooms below are opened at their first use, so that impo
     from halfway.control.events import Events, Sent
     from halfway.control.reading import Control
     from halfway.engine.courier import Courier
+    from halfway.engine.scheduler import Job, Scheduler
     from halfway.engine.worker import Worker
     from halfway.store import Store
 
@@ -80,6 +81,7 @@ class Halfway:
         self._store: Store | None = None
         self._locks = _Locks()
         self._workers: list[Worker] = []
+        self._upkeep: list[Job] = []
 
     # ── the store behind it ──
 
@@ -108,7 +110,7 @@ class Halfway:
         store = self.store
         return Control(
             store.runs, store.reading, store.attention, workflows=self.workflows.values(), wake=self._wake, can=self.can,
-            members=self.roles, batches=store.batches, new_id=new_id,
+            members=self.roles, batches=store.batches, timetable=store.schedules, new_id=new_id,
         )  # fmt: skip
 
     def close(self) -> None:
@@ -313,7 +315,7 @@ class Halfway:
         worker = Worker(
             runs=store.runs, lives=store.lives, artifacts=store.artifacts, reading=store.reading, catalog=catalog, settings=self.settings,
             points=self._points, queues=queues or sorted(catalog.queues), slots=slots, threads=threads or min(slots, 32),
-            identity=identity(), kill_after=kill_after, on_end=self._ended, courier=self._courier(store),
+            identity=identity(), kill_after=kill_after, on_end=self._ended, courier=self._courier(store), scheduler=self._scheduler(store),
         )  # fmt: skip
         self._workers.append(worker)
         return worker
@@ -331,6 +333,14 @@ class Halfway:
 
         types = sorted({workflow.name for workflow in self.workflows.values() if workflow.spec.triggers})
         return Courier(store.outbox, store.triggers, hand_over=hand_over, start=self._start_task, types=types, now=store.now)
+
+    def _scheduler(self, store: Store) -> Scheduler:
+        """Runs the schedules of the newest versions that are here, and what the engine does for itself at certain times."""
+        from halfway.engine.scheduler import Scheduler
+
+        newest = {workflow.name: workflow.spec for workflow in sorted(self.workflows.values(), key=lambda one: one.version)}
+        make = self.control.schedules.run_of
+        return Scheduler(store.schedules, specs=list(newest.values()), make=make, wake=self._wake, jobs=self._upkeep)
 
     def _start_task(self, task: Task) -> None:
         """Something has happened that starts a run: in the transaction that creates the run, the task is done (R-C5)."""

@@ -49,6 +49,7 @@ MESSAGES: dict[str, str] = {
     "OUTPUT_MISSING": "Step {step} of run {run} has no output: it is {status}.",
     "BATCH_UNKNOWN": "There is no batch {batch}. List them with: halfway batch list",
     "BATCH_EMPTY": "No run fits, so nothing is to be done. Look at the runs with: halfway runs",
+    "SCHEDULE_UNKNOWN": "Workflow {workflow} has no schedule {schedule}. List them with: halfway schedule list",
     "ARTIFACT_UNKNOWN": "There is no artifact {artifact} in run {run}.",
     # conflicts
     "KEY_CONFLICT": "Key {key} of {workflow} already belongs to run {run}, which was started with another input. "
@@ -63,6 +64,7 @@ MESSAGES: dict[str, str] = {
     "then confirm that.",
     "APPROVAL_OUTDATED": "What step {step} of run {run} shows is not what you saw ({seen}). Look again, then decide.",
     "BATCH_REFUSED": "Batch {batch} is {state}: {problem} {remedy}",
+    "SCHEDULE_REFUSED": "{action} does not apply to schedule {schedule} of {workflow}: {problem} {remedy}",
     "ARTIFACT_DAMAGED": "Artifact {artifact} ({name}) does not match its recorded hash. Its content was changed or damaged on disk; "
     "restore the file or run the step that made it again.",
     # database

@@ -111,6 +111,12 @@ halfway_migration.number bigint not null
 halfway_migration.name text not null
 halfway_migration.checksum text not null
 halfway_migration.applied_at bigint not null
+halfway_missed.type text not null
+halfway_missed.name text not null
+halfway_missed.first_at bigint not null
+halfway_missed.last_at bigint not null
+halfway_missed.count bigint not null
+halfway_missed.at bigint not null
 halfway_outbox.id text not null
 halfway_outbox.at bigint not null
 halfway_outbox.what text not null
@@ -174,6 +180,15 @@ halfway_run.timeout_at bigint
 halfway_run.undo text
 halfway_run.timeout_left bigint
 halfway_run.restored_at bigint
+halfway_schedule.type text not null
+halfway_schedule.name text not null
+halfway_schedule.version bigint not null
+halfway_schedule.spec text not null
+halfway_schedule.accounted_at bigint not null
+halfway_schedule.next_at bigint
+halfway_schedule.paused_at bigint
+halfway_schedule.retired_at bigint
+halfway_schedule.revision bigint not null
 halfway_task.id text not null
 halfway_task.type text not null
 halfway_task.kind text not null
@@ -184,6 +199,17 @@ halfway_task.run_id text
 halfway_task.next_at bigint not null
 halfway_task.tries bigint not null
 halfway_task.error text
+halfway_tick.type text not null
+halfway_tick.name text not null
+halfway_tick.due_at bigint not null
+halfway_tick.outcome text not null
+halfway_tick.origin text not null
+halfway_tick.run_id text
+halfway_tick.reason text not null
+halfway_tick.at bigint not null
+halfway_tick.next_at bigint
+halfway_tick.tries bigint not null
+halfway_tick.error text
 halfway_trigger.type text not null
 halfway_trigger.kind text not null
 halfway_trigger.name text not null
@@ -234,6 +260,7 @@ halfway_key halfway_key_pkey PRIMARY KEY (type, key, n)
 halfway_lease halfway_lease_pkey PRIMARY KEY (key, slot)
 halfway_meta halfway_meta_pkey PRIMARY KEY (name)
 halfway_migration halfway_migration_pkey PRIMARY KEY (number)
+halfway_missed halfway_missed_pkey PRIMARY KEY (type, name, first_at)
 halfway_outbox halfway_outbox_pkey PRIMARY KEY (id)
 halfway_passed halfway_passed_pkey PRIMARY KEY (run_id)
 halfway_record halfway_record_effect_check CHECK (((effect = 'none'::text) OR (effect = 'happened'::text) OR (effect = 'not'::text) OR (effect = 'unknown'::text)))
@@ -244,8 +271,12 @@ halfway_run halfway_run_blocked_check CHECK (((blocked = 0) OR (blocked = 1)))
 halfway_run halfway_run_intent_check CHECK (((intent = 'CANCEL'::text) OR (intent = 'EXPIRE'::text) OR (intent = 'TIMEOUT'::text)))
 halfway_run halfway_run_pkey PRIMARY KEY (id)
 halfway_run halfway_run_status_check CHECK (((status = 'PENDING'::text) OR (status = 'RUNNING'::text) OR (status = 'WAITING'::text) OR (status = 'SUCCESS'::text) OR (status = 'PARTIAL_SUCCESS'::text) OR (status = 'FAILED'::text) OR (status = 'COMPENSATING'::text) OR (status = 'COMPENSATED'::text) OR (status = 'MANUAL_REQUIRED'::text) OR (status = 'CANCEL_REQUESTED'::text) OR (status = 'CANCELLED'::text) OR (status = 'EXPIRED'::text)))
+halfway_schedule halfway_schedule_pkey PRIMARY KEY (type, name)
 halfway_task halfway_task_kind_check CHECK (((kind = 'EVENT'::text) OR (kind = 'RUN'::text)))
 halfway_task halfway_task_pkey PRIMARY KEY (id)
+halfway_tick halfway_tick_origin_check CHECK (((origin = 'SCHEDULE'::text) OR (origin = 'TRIGGER'::text) OR (origin = 'BACKFILL'::text)))
+halfway_tick halfway_tick_outcome_check CHECK (((outcome = 'WAITING'::text) OR (outcome = 'STARTED'::text) OR (outcome = 'SKIPPED'::text)))
+halfway_tick halfway_tick_pkey PRIMARY KEY (type, name, due_at)
 halfway_trigger halfway_trigger_kind_check CHECK (((kind = 'EVENT'::text) OR (kind = 'RUN'::text)))
 halfway_trigger halfway_trigger_pkey PRIMARY KEY (type, kind, name)
 halfway_wait halfway_wait_pkey PRIMARY KEY (run_id, step, round, item, kind, n)
@@ -285,6 +316,7 @@ CREATE INDEX halfway_lease_by_holder ON public.halfway_lease USING btree (holder
 CREATE UNIQUE INDEX halfway_lease_pkey ON public.halfway_lease USING btree (key, slot)
 CREATE UNIQUE INDEX halfway_meta_pkey ON public.halfway_meta USING btree (name)
 CREATE UNIQUE INDEX halfway_migration_pkey ON public.halfway_migration USING btree (number)
+CREATE UNIQUE INDEX halfway_missed_pkey ON public.halfway_missed USING btree (type, name, first_at)
 CREATE INDEX halfway_outbox_by_run ON public.halfway_outbox USING btree (run_id)
 CREATE INDEX halfway_outbox_next ON public.halfway_outbox USING btree (next_at) WHERE ((delivered_at IS NULL) AND (next_at IS NOT NULL))
 CREATE UNIQUE INDEX halfway_outbox_pkey ON public.halfway_outbox USING btree (id)
@@ -308,8 +340,12 @@ CREATE INDEX halfway_run_failed ON public.halfway_run USING btree (id) WHERE (st
 CREATE INDEX halfway_run_open ON public.halfway_run USING btree (status, id) WHERE (ended_at IS NULL)
 CREATE UNIQUE INDEX halfway_run_pkey ON public.halfway_run USING btree (id)
 CREATE INDEX halfway_run_timeout ON public.halfway_run USING btree (timeout_at) WHERE ((ended_at IS NULL) AND (intent IS NULL) AND (timeout_at IS NOT NULL))
+CREATE UNIQUE INDEX halfway_schedule_pkey ON public.halfway_schedule USING btree (type, name)
 CREATE INDEX halfway_task_next ON public.halfway_task USING btree (type, next_at)
 CREATE UNIQUE INDEX halfway_task_pkey ON public.halfway_task USING btree (id)
+CREATE INDEX halfway_tick_backfilled ON public.halfway_tick USING btree (type, name, run_id) WHERE (origin = 'BACKFILL'::text)
+CREATE UNIQUE INDEX halfway_tick_pkey ON public.halfway_tick USING btree (type, name, due_at)
+CREATE INDEX halfway_tick_waiting ON public.halfway_tick USING btree (type, name, next_at) WHERE (outcome = 'WAITING'::text)
 CREATE INDEX halfway_trigger_by_name ON public.halfway_trigger USING btree (kind, name)
 CREATE UNIQUE INDEX halfway_trigger_pkey ON public.halfway_trigger USING btree (type, kind, name)
 CREATE INDEX halfway_wait_closed ON public.halfway_wait USING btree (name, wait_key, sort, closed_at) WHERE (closed_at IS NOT NULL)

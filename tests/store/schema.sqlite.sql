@@ -153,6 +153,15 @@ CREATE TABLE halfway_migration (
     checksum text not null,
     applied_at bigint not null
 );
+CREATE TABLE halfway_missed (
+    type text not null,
+    name text not null,
+    first_at bigint not null,
+    last_at bigint not null,
+    count bigint not null,
+    at bigint not null,
+    primary key (type, name, first_at)
+);
 CREATE TABLE halfway_outbox (
     id text not null primary key,
     at bigint not null,
@@ -233,6 +242,18 @@ CREATE TABLE halfway_run (
     deadline_at bigint,
     timeout_at bigint
 , undo text, timeout_left bigint, restored_at bigint);
+CREATE TABLE halfway_schedule (
+    type text not null,
+    name text not null,
+    version bigint not null,
+    spec text not null,
+    accounted_at bigint not null,
+    next_at bigint,
+    paused_at bigint,
+    retired_at bigint,
+    revision bigint not null,
+    primary key (type, name)
+);
 CREATE TABLE halfway_task (
     id text not null primary key,
     type text not null,
@@ -244,6 +265,20 @@ CREATE TABLE halfway_task (
     next_at bigint not null,
     tries bigint not null,
     error text
+);
+CREATE TABLE halfway_tick (
+    type text not null,
+    name text not null,
+    due_at bigint not null,
+    outcome text not null check (outcome = 'WAITING' or outcome = 'STARTED' or outcome = 'SKIPPED'),
+    origin text not null check (origin = 'SCHEDULE' or origin = 'TRIGGER' or origin = 'BACKFILL'),
+    run_id text,
+    reason text not null,
+    at bigint not null,
+    next_at bigint,
+    tries bigint not null,
+    error text,
+    primary key (type, name, due_at)
 );
 CREATE TABLE halfway_trigger (
     type text not null,
@@ -322,6 +357,8 @@ CREATE INDEX halfway_run_failed on halfway_run (id) where status = 'FAILED';
 CREATE INDEX halfway_run_open on halfway_run (status, id) where ended_at is null;
 CREATE INDEX halfway_run_timeout on halfway_run (timeout_at) where ended_at is null and intent is null and timeout_at is not null;
 CREATE INDEX halfway_task_next on halfway_task (type, next_at);
+CREATE INDEX halfway_tick_backfilled on halfway_tick (type, name, run_id) where origin = 'BACKFILL';
+CREATE INDEX halfway_tick_waiting on halfway_tick (type, name, next_at) where outcome = 'WAITING';
 CREATE INDEX halfway_trigger_by_name on halfway_trigger (kind, name);
 CREATE INDEX halfway_wait_closed on halfway_wait (name, wait_key, sort, closed_at) where closed_at is not null;
 CREATE INDEX halfway_wait_open on halfway_wait (name, wait_key, sort, opened_at) where closed_at is null;

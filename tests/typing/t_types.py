@@ -334,6 +334,39 @@ def starts_nothing(event: OrderChanged) -> str:
     raise NotImplementedError
 
 
+@audit.schedule("0 18 * * *", tz="Asia/Seoul", overlap="WAIT", catch_up="ALL", limit=7)
+def nightly(due: datetime) -> Audit | None:
+    raise NotImplementedError
+
+
+assert_type(nightly(datetime(2026, 1, 1)), Audit | None)
+
+
+@audit.schedule(every=timedelta(hours=1), at=datetime(2026, 1, 1))
+def hourly(due: datetime) -> Audit:
+    raise NotImplementedError
+
+
+@audit.schedule("0 18 * * *")  # E: takes the time
+def scheduled_wrong(due: str) -> Audit:
+    raise NotImplementedError
+
+
+@audit.schedule("0 18 * * *")  # E: makes an input
+def schedules_nothing(due: datetime) -> str:
+    raise NotImplementedError
+
+
+@audit.schedule("0 18 * * *", overlap="skip")  # E: one of three
+def scheduled_text(due: datetime) -> Audit:
+    raise NotImplementedError
+
+
+@audit.schedule(every=600)  # E: a timedelta
+def scheduled_number(due: datetime) -> Audit:
+    raise NotImplementedError
+
+
 @audit.starts_after(order_status)  # E: takes the other run
 def after_wrong(run: Run[Lead]) -> Audit:
     raise NotImplementedError

@@ -10,6 +10,7 @@ from halfway.authoring.events import Event
 from halfway.authoring.policy import Errors, Queue, Retry
 from halfway.authoring.rows import one_row
 from halfway.authoring.run import Run
+from halfway.authoring.schedules import Schedule
 from halfway.authoring.step import Absent, Artifact, AsyncMark, CannotTell, Failure, Found, Host, Mark, Step
 from halfway.authoring.steps import EffectStep, Handler, TransactionStep
 from halfway.authoring.triggers import Trigger
@@ -35,6 +36,7 @@ __all__ = [
     "Queue",
     "Retry",
     "Run",
+    "Schedule",
     "Step",
     "StepDefinition",
     "TransactionStep",

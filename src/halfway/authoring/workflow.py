@@ -12,9 +12,10 @@ from halfway.authoring.building import Built, Runbook, build, check_workflow
 from halfway.authoring.keys import key_of
 from halfway.authoring.options import Defaults
 from halfway.authoring.policy import DEFAULT_QUEUE, NO_ERRORS, THREE_TIMES, Errors, Queue, Retry
+from halfway.authoring.schedules import Scheduled
 from halfway.authoring.schemas import Misshapen
 from halfway.authoring.steps import Handler
-from halfway.authoring.triggers import Trigger, Triggered
+from halfway.authoring.triggers import Trigger
 from halfway.authoring.values import decode, encode
 from halfway.domain.spec import OnFailure, PastDeadline, Then, WorkflowSpec
 from halfway.errors import InvalidInput
@@ -24,7 +25,7 @@ I = TypeVar("I")
 Severity: TypeAlias = Literal["LOW", "NORMAL", "HIGH", "CRITICAL"]
 
 
-class Workflow(Triggered[I], Generic[I]):
+class Workflow(Scheduled[I], Generic[I]):
     """A definition in code: named steps, and what happens when they stop anywhere.
 
     Declare its steps with `@workflow.step(Effect.X)`, `@workflow.transaction(Connection)`, and its waits with `@workflow.wait_for(…)`,
@@ -119,6 +120,8 @@ class Workflow(Triggered[I], Generic[I]):
     def _build(self) -> Built:
         if self._built is None:
             triggers = tuple(trigger.spec for trigger in self._triggers.values())
-            self._built = build(dataclasses.replace(self._frame, triggers=triggers), self.input_adapter, self._graph.steps)
+            schedules = tuple(schedule.spec for schedule in self._schedules.values())
+            frame = dataclasses.replace(self._frame, triggers=triggers, schedules=schedules)
+            self._built = build(frame, self.input_adapter, self._graph.steps)
             self._graph.closed = True
         return self._built

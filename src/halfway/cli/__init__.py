@@ -28,6 +28,8 @@ main = Lazy(
         "release": ("halfway.cli.decisions:release", "Open the business record that a step in doubt holds."),
         "batch": ("halfway.cli.batches:batch", "Order something for many runs at once."),
         "event": ("halfway.cli.events:event", "Send a message that runs wait for, or list what came."),
+        "schedule": ("halfway.cli.schedules:schedule", "Look at schedules, pause them, start runs by hand."),
+        "backfill": ("halfway.cli.schedules:backfill", "Start runs for times that have passed."),
         "audit-log": ("halfway.cli.inbox:audit_log", "Say who ordered what, and what was refused."),
         "check": ("halfway.cli.definitions:check", "Look for holes in the contracts of your workflows."),
         "graph": ("halfway.cli.definitions:graph", "Draw a workflow."),

@@ -14,7 +14,7 @@ from halfway.cli.options import common, where
 from halfway.cli.output import chat, coloured, print_json, short_time
 from halfway.cli.place import control, find_place, load_app
 from halfway.control.reading import Control
-from halfway.control.shown import rfc3339
+from halfway.control.shown import instant, rfc3339
 from halfway.domain.check import roles_of
 from halfway.domain.spec import WorkflowSpec
 from halfway.errors import Exit
@@ -115,7 +115,7 @@ def doctor(*, app: str | None, url: str | None, as_json: bool) -> None:
     if place.app is not None:
         codes = {step.code for workflow in load_app(place).workflows.values() for step in workflow.spec.steps}
     with control(app, url) as runs:
-        notes = [*_database(runs), *_workers(runs), *_work(runs, codes), *_mail(runs), *_roles(runs.specs())]
+        notes = [*_database(runs), *_workers(runs), *_work(runs, codes), *_mail(runs), *_schedules(runs), *_roles(runs.specs())]
     if as_json:
         print_json([note.json() for note in notes])
         return
@@ -136,6 +136,8 @@ NOTES = {
     "UNUSED_EVENTS": "Events that came more than a day ago and that no run has taken: {count}, the oldest {name} with the key {key}. "
     "See them with: halfway event list --unused",
     "TASK_FAILED": "{kind} {name} (key {key}) should start a run of {type} and could not, {tries} times: {error}",
+    "SCHEDULE_FAILED": "Schedule {schedule} of {type} could not start a run and tries again: {error}",
+    "SCHEDULE_LATE": "Schedule {schedule} of {type} was due at {due}, and nobody has started a run. Perhaps no worker has its code.",
     "ROLE": "Role {role} decides in {workflows}.",
 }
 
@@ -181,6 +183,15 @@ def _mail(runs: Control) -> Iterator[Note]:
     for task in runs.failed_tasks():
         told = {"kind": task.task.kind, "name": task.task.name, "key": task.task.key or "-", "type": task.task.type}
         yield Note("problem", "TASK_FAILED", {**told, "tries": task.task.tries, "error": task.error})
+
+
+def _schedules(runs: Control) -> Iterator[Note]:
+    for one in runs.schedules.list():
+        told: dict[str, object] = {"schedule": one.row.name, "type": one.row.type}
+        if one.error is not None:
+            yield Note("problem", "SCHEDULE_FAILED", {**told, "error": one.error})
+        elif one.overdue is not None and one.overdue.total_seconds() > PATIENCE:
+            yield Note("problem", "SCHEDULE_LATE", {**told, "due": short_time(instant(one.row.next_at or 0))})
 
 
 def _roles(specs: tuple[WorkflowSpec, ...]) -> Iterator[Note]:

@@ -23,7 +23,22 @@ Members = Mapping[str, Sequence[str]]
 
 ADMIN = "admin"  # may do everything
 OPERATOR = "operator"  # may order what repeats or stops nothing but what a machine may repeat or stop
-OPERATING = frozenset({"resume", "retry", "retry-input", "cancel", "probe", "compensate", "batch", "send-event"})
+OPERATING = frozenset(
+    {
+        "resume",
+        "retry",
+        "retry-input",
+        "cancel",
+        "probe",
+        "compensate",
+        "batch",
+        "send-event",
+        "schedule-pause",
+        "schedule-resume",
+        "schedule-trigger",
+        "backfill",
+    }
+)
 
 
 def everyone(actor: str, action: str, about: Demand) -> bool:

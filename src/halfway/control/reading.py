@@ -15,6 +15,7 @@ from halfway.control.access import OPERATOR, Can, Demand, Members
 from halfway.control.batches import Bulk
 from halfway.control.desk import Desk, runbook_of
 from halfway.control.events import Events, Sent
+from halfway.control.schedules import Calendar
 from halfway.control.shown import AuditShown, audit_shown, instant, json_text, moment, plan_json, rfc3339
 from halfway.control.steps import StepShown, steps_shown
 from halfway.domain.explain import EffectView, Explanation, explain
@@ -36,6 +37,7 @@ from halfway.ports import (
     Row,
     RunStore,
     SchemaRow,
+    Timetable,
     WaitRow,
     WorkerRow,
 )
@@ -153,11 +155,12 @@ class Control(Desk):
 
     def __init__(
         self, runs: RunStore, reading: Reading, attention: Attention, *, workflows: Iterable[Workflow[Any]] = (),
-        wake: Callable[[tuple[str, ...]], None], batches: Batches, new_id: Callable[[], str], can: Can | None = None,
+        wake: Callable[[tuple[str, ...]], None], batches: Batches, timetable: Timetable, new_id: Callable[[], str], can: Can | None = None,
         members: Members | None = None,
     ) -> None:  # fmt: skip
         super().__init__(runs, reading, attention, workflows=workflows, wake=wake, can=can, members=members)
         self._new_id = new_id
+        self.schedules = Calendar(timetable, runs, reading, workflows=self._workflows.values(), can=self._can, wake=wake, new_id=new_id)
         self.batches = Bulk(self, batches, runs, reading, can=self._can, new_id=new_id)
 
     def send(self, name: str, payload: str, *, key: str, id: str, source: str = "", actor: str = "") -> Sent:

@@ -45,7 +45,7 @@ def audit_shown(row: AuditRow) -> AuditShown:
     audit = row.audit
     return AuditShown(
         at=instant(row.at), actor=audit.actor, action=audit.action, reason=audit.reason, step=audit.step or "",
-        evidence=audit.evidence or "", before=row.before.value, after=row.after.value, refused=audit.refused or "",
+        evidence=audit.evidence or "", before=row.before, after=row.after, refused=audit.refused or "",
     )  # fmt: skip
 
 

@@ -160,6 +160,36 @@ class TriggerSpec:
     statuses: tuple[str, ...] = ()  # of the other run, when it has ended
 
 
+class Overlap(StrEnum):
+    """What a schedule does about a tick while the run of an earlier one has not ended."""
+
+    START = "START"  # starts another run beside it
+    SKIP = "SKIP"  # starts none, and records that
+    WAIT = "WAIT"  # starts it when the other has ended
+
+
+class CatchUp(StrEnum):
+    """Which ticks are made up for that nobody could start in time: no worker was there, or the schedule was paused."""
+
+    SKIP = "SKIP"
+    ONE = "ONE"  # the newest
+    ALL = "ALL"  # the newest ones, up to a limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleSpec:
+    """When runs are started by themselves: by a cron line, at fixed multiples of a time, or once (R-E7)."""
+
+    name: str
+    zone: str  # in which the cron line is meant, and the function is told the time
+    cron: str = ""
+    every: int | None = None
+    at: int | None = None
+    overlap: Overlap = Overlap.START
+    catch_up: CatchUp = CatchUp.ONE
+    limit: int = 100  # of what is caught up with CatchUp.ALL
+
+
 @dataclass(frozen=True, kw_only=True)
 class StepSpec:
     """One named step: where it stands, what it does to the world, and how it recovers."""
@@ -269,6 +299,7 @@ class WorkflowSpec:
     locked: bool = False  # one run at a time per resource
     input_schema: str = ""
     triggers: tuple[TriggerSpec, ...] = ()
+    schedules: tuple[ScheduleSpec, ...] = ()
     runbook: tuple[tuple[str, str], ...] = ()  # (error code, what to do); the code "" is for every other error
 
     @cached_property
@@ -356,6 +387,7 @@ class WorkflowSpec:
         data["steps"] = tuple(_step(step) for step in data["steps"])
         data["on_failure"], data["past_deadline"] = Then(data["on_failure"]), Then(data["past_deadline"])
         data["triggers"] = tuple(_trigger(trigger) for trigger in data.get("triggers", ()))
+        data["schedules"] = tuple(schedule(one) for one in data.get("schedules", ()))
         data["runbook"] = tuple((code, text) for code, text in data.get("runbook", ()))
         return WorkflowSpec(**data)
 
@@ -370,6 +402,13 @@ def _trigger(data: dict[str, Any]) -> TriggerSpec:
     told = _known(TriggerSpec, data)
     told["statuses"] = tuple(data["statuses"])
     return TriggerSpec(**told)
+
+
+def schedule(data: dict[str, Any]) -> ScheduleSpec:
+    """A schedule from its plain values."""
+    told = _known(ScheduleSpec, data)
+    told["overlap"], told["catch_up"] = Overlap(data["overlap"]), CatchUp(data["catch_up"])
+    return ScheduleSpec(**told)
 
 
 def _step(data: dict[str, Any]) -> StepSpec:

@@ -1,4 +1,4 @@
-"""A worker: one epoch with its pump, slots, beats and sweep."""
+"""A worker: one epoch with its pump, slots, beats, sweep, courier and scheduler."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from time import monotonic
 from types import FrameType, TracebackType
 from typing import Self
@@ -19,6 +20,7 @@ from halfway.engine.catalog import Catalog
 from halfway.engine.courier import Courier
 from halfway.engine.overdue import hangs
 from halfway.engine.pump import Pump
+from halfway.engine.scheduler import Scheduler
 from halfway.engine.settings import Settings
 from halfway.engine.sweep import Sweep
 from halfway.errors import HalfwayError, InvalidInput, WorkerOver
@@ -35,13 +37,15 @@ class Worker:
     def __init__(
         self, *, runs: RunStore, lives: Lives, artifacts: Artifacts, reading: Reading, catalog: Catalog, settings: Settings, points: Points,
         queues: Iterable[str], slots: int, threads: int, identity: str, kill_after: int | None, on_end: Callable[[str], None],
-        courier: Courier | None = None,
+        courier: Courier | None = None, scheduler: Scheduler | None = None,
     ) -> None:  # fmt: skip
         self._runs, self._lives, self._artifacts, self._reading = runs, lives, artifacts, reading
         self._catalog, self._settings, self._points = catalog, settings, points
         self._queues, self._slots, self._threads = tuple(queues), slots, threads
         self._identity, self._kill_after, self._on_end = identity, kill_after, on_end
-        self._courier = courier
+        self._beside: dict[str, Callable[[], bool]] = {} if courier is None else {"courier": courier.pass_once}
+        if scheduler is not None and not scheduler.idle:
+            self._beside["scheduler"] = scheduler.pass_once
         self._stop = threading.Event()
         self._sweep_now = threading.Event()
         self.epoch = ""
@@ -71,10 +75,11 @@ class Worker:
             slots=self._slots, on_release=self._sweep_now.set,
         )  # fmt: skip
         self.pump.start()
-        for name, work in (("beat", self._beat_loop), ("sweep", self._sweep_loop), ("courier", self._courier_loop)):
-            if (name == "beat" and not self.beats_itself) or (name == "courier" and self._courier is None):
-                continue
-            helper = threading.Thread(target=work, name=f"halfway-{name}", daemon=True)
+        work: dict[str, Callable[[], None]] = {"beat": self._beat_loop} if self.beats_itself else {}
+        work |= {"sweep": self._sweep_loop}
+        work |= {name: partial(self._loop, name, pass_once) for name, pass_once in self._beside.items()}
+        for name, loop in work.items():
+            helper = threading.Thread(target=loop, name=f"halfway-{name}", daemon=True)
             helper.start()
             self._helpers.append(helper)
 
@@ -134,16 +139,16 @@ class Worker:
                 log.exception("the sweep met an error; it is repeated")
                 self._sweep.blink()
 
-    def _courier_loop(self) -> None:
-        assert self._courier is not None
+    def _loop(self, name: str, pass_once: Callable[[], bool]) -> None:
+        """The courier, or the scheduler."""
         while not self._stop.wait(self._settings.poll):
             try:
-                while self._courier.pass_once() and not self._stop.is_set():
+                while pass_once() and not self._stop.is_set():
                     pass
             except HalfwayError as error:
-                log.warning("the courier tries again: %s", error)
+                log.warning("the %s tries again: %s", name, error)
             except Exception:
-                log.exception("the courier met an error; it goes on")
+                log.exception("the %s met an error; it goes on", name)
 
     # ── the end ──
 

@@ -52,6 +52,7 @@ from halfway.ports.running import (
     Started,
     Turn,
 )
+from halfway.ports.schedules import Looked, MissedRow, ScheduleDetail, ScheduleRow, Schedules, TickRow, Timetable
 from halfway.ports.workers import Artifacts, Epoch, Lives, NoPoints, Points
 
 __all__ = [
@@ -87,8 +88,10 @@ __all__ = [
     "Loaded",
     "LoadedItems",
     "Local",
+    "Looked",
     "Mark",
     "Message",
+    "MissedRow",
     "NewBatch",
     "NewEvent",
     "NewRun",
@@ -105,9 +108,14 @@ __all__ = [
     "Row",
     "RunStore",
     "Saved",
+    "ScheduleDetail",
+    "ScheduleRow",
+    "Schedules",
     "SchemaRow",
     "Started",
     "Task",
+    "TickRow",
+    "Timetable",
     "Triggers",
     "Turn",
     "WaitRow",

@@ -96,10 +96,10 @@ class AuditRow(NamedTuple):
     """A line of the audit log."""
 
     at: int
-    run_id: str
+    run_id: str  # `schedule:TYPE/NAME`, if the order was about a schedule
     audit: Audit
-    before: RunStatus
-    after: RunStatus
+    before: str  # the run's state; of an order about a schedule, the schedule's
+    after: str
     id: int = 0  # its place in the log
 
 

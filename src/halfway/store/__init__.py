@@ -3,7 +3,7 @@
 The order of locks, so that no two transactions ever wait for each other in a circle:
 
 1. the epoch of the worker (`change`, shared),
-2. tasks in order of id, business keys in order of (type, key), then resources in order of name (`create`);
+2. one schedule and its ticks; tasks in order of id, business keys in order of (type, key), then resources in order of name (`create`);
    business records in order of name, then effect marks (`mark`); events in order of (source, provider id) (`receive`),
 3. runs in order of id; a batch leaves out those that are locked elsewhere, a single order waits,
 4. events that are about to be used: those that are locked elsewhere are left out (`arrived`),
@@ -22,6 +22,7 @@ from halfway.store.artifacts import StoreArtifacts
 from halfway.store.attention import StoreAttention
 from halfway.store.batches import StoreBatches
 from halfway.store.database import Database
+from halfway.store.definitions import Definitions
 from halfway.store.dialects.urls import dialect_of
 from halfway.store.ids import new_id
 from halfway.store.life import identity
@@ -30,6 +31,7 @@ from halfway.store.migrate import Migration, SchemaStatus, migrate_schema, requi
 from halfway.store.outbox import StoreOutbox, StoreTriggers
 from halfway.store.reading import StoreReading
 from halfway.store.runs import StoreRuns
+from halfway.store.schedules import StoreTimetable
 
 __all__ = ["Store", "identity", "migrate", "new_id", "open_store", "status"]
 
@@ -40,7 +42,8 @@ class Store:
     def __init__(self, database: Database, artifacts: Path) -> None:
         self.url = database.dialect.url
         self._database = database
-        self.runs = StoreRuns(database)
+        definitions = Definitions()
+        self.runs = StoreRuns(database, definitions)
         self.lives = StoreLives(database)
         self.artifacts = StoreArtifacts(artifacts)
         self.reading = StoreReading(database)
@@ -48,6 +51,7 @@ class Store:
         self.outbox = StoreOutbox(database)
         self.triggers = StoreTriggers(database)
         self.batches = StoreBatches(database)
+        self.schedules = StoreTimetable(database, definitions)
 
     def close(self) -> None:
         """Closes all connections and lets go of what proves that this process lives."""

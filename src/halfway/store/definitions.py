@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 
-from halfway.domain.spec import WorkflowSpec
+from halfway.domain.spec import ScheduleSpec, WorkflowSpec
 from halfway.errors import NotFound
 from halfway.store.database import Session, Work
 
@@ -46,7 +48,7 @@ def routes_of(spec: WorkflowSpec) -> dict[str, str]:
 def register(session: Session, specs: Iterable[WorkflowSpec]) -> None:
     """Keeps definitions, in order of hash, so that two workers that start together do not wait for each other in a circle.
 
-    What starts runs of a workflow is what its newest version says.
+    What starts runs of a workflow, by an event or at a time, is what its newest version says.
     """
     by_hash = {spec.hash: spec for spec in specs}
     rows = [(hash, spec.type, spec.version, spec.to_json(), session.now) for hash, spec in sorted(by_hash.items())]
@@ -57,6 +59,22 @@ def register(session: Session, specs: Iterable[WorkflowSpec]) -> None:
         if triggers:
             works.append(Work("put_trigger", triggers))
     session.many(works)
+    for spec in sorted(by_hash.values(), key=lambda spec: (spec.type, spec.version, spec.hash)):
+        _register_schedules(session, spec)
+
+
+def schedule_text(spec: ScheduleSpec) -> str:
+    """A schedule as it is kept: the same one gives the same text."""
+    return json.dumps(asdict(spec), sort_keys=True)
+
+
+def _register_schedules(session: Session, spec: WorkflowSpec) -> None:
+    """Schedules are what the newest version of their workflow says."""
+    names = [one.name for one in spec.schedules]
+    if session.run("retire_schedules", type=spec.type, names=names, version=spec.version, now=session.now):
+        session.run("skip_retired_ticks", type=spec.type, now=session.now)
+    for one in sorted(spec.schedules, key=lambda one: one.name):
+        session.run("put_schedule", type=spec.type, name=one.name, version=spec.version, spec=schedule_text(one), now=session.now)
 
 
 def _spaced(statuses: Iterable[str]) -> str:

@@ -94,7 +94,8 @@ def migrate_schema(database: Database) -> tuple[Migration, ...]:
         known = {migration.number for migration in migrations(database.dialect.name)}
         if applied and applied[-1].number not in known:
             raise SchemaError("SCHEMA_NEWER", url=database.dialect.url, found=applied[-1].number, needed=max(known))
-        missing = tuple(migration for migration in migrations(database.dialect.name) if migration.number > len(applied))
+        had = {one.number for one in applied}
+        missing = tuple(migration for migration in migrations(database.dialect.name) if migration.number not in had)
         for migration in missing:
             _apply(connection, migration, postgres=database.dialect.name == "postgres")
         database.commit(connection, "migrate")

@@ -161,7 +161,12 @@ def _counts(session: Session, run_id: str) -> tuple[CountRow, ...]:
 def to_audit(row: tuple[Any, ...]) -> AuditRow:
     """From the 12 columns of an entry of the audit log."""
     at, run_id, *audit, before, after, id = row
-    return AuditRow(at, run_id, Audit(*audit), RUN_STATUS[before], RUN_STATUS[after], id)
+    return AuditRow(at, run_id, Audit(*audit), _state(before), _state(after), id)
+
+
+def _state(name: str) -> str:
+    """That of a run; of an order about a schedule, the schedule's."""
+    return RUN_STATUS.get(name) or name
 
 
 def _literally(term: str) -> str:

@@ -23,9 +23,9 @@ from halfway.store.turn import StoreTurn
 class StoreRuns:
     """Runs and what belongs to them."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, definitions: Definitions) -> None:
         self._database = database
-        self._definitions = Definitions()
+        self._definitions = definitions
 
     def register(self, specs: Sequence[WorkflowSpec]) -> None:
         missing = [spec for spec in specs if self._definitions.cached(spec.hash) is None]
