@@ -1,7 +1,8 @@
 """A campaign: a child run for each batch of customers, an item for each recipient, and enough is enough.
 
 Twenty addresses are wrong. The campaign ends in part; when the addresses are known, those twenty are written to and nobody else. A
-mail carries a key by which the service drops a repeat, so that a worker may die at any moment and nobody gets a mail twice.
+mail carries a key by which the service drops a repeat and can be asked, so that a worker may die at any moment and nobody gets a mail
+twice.
 """
 
 import tempfile
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 
 from examples.mailbox import Mailbox, UnknownAddress
 from examples.stage import play, show
-from halfway import Effect, Errors, Halfway, Retry, Step, Then, Workflow
+from halfway import Absent, Effect, Errors, Found, Halfway, Retry, Step, Then, Workflow
 
 BATCH = 1000
 mailbox = Mailbox(Path(tempfile.gettempdir()) / "halfway-campaign-mailbox.db")
@@ -59,6 +60,13 @@ def load_recipients(step: Step[Batch]) -> Iterator[Recipient]:
 )  # fmt: skip
 def send(step: Step[Batch], recipient: Recipient) -> str:
     return mailbox.send(recipient.address, step.input.text, key=step.key)
+
+
+@send.probe(settle=timedelta(0))
+def find(step: Step[Batch], recipient: Recipient) -> Found[str] | Absent:
+    """A repeat that is refused says nothing about the first try: the service is asked what it has sent under the key."""
+    mail = mailbox.find(step.key)
+    return Found(mail) if mail is not None else Absent()
 
 
 campaign = Workflow("CAMPAIGN", Campaign, version=1, owner="marketing", key=lambda campaign: f"campaign:{campaign.id}")
