@@ -14,6 +14,7 @@ from halfway.domain.facts import (
     ChildEnded,
     Claimed,
     Command,
+    EndAttempt,
     Fact,
     Finished,
     Late,
@@ -25,11 +26,13 @@ from halfway.domain.facts import (
 )
 from halfway.domain.joins import missing
 from halfway.domain.lifecycle import RecordStatus
+from halfway.domain.line import rank
 from halfway.domain.run import ACTING, PROBED_BY, Ended, Key, Kind, Record, Report, Snapshot, draft_of, error_of
 from halfway.domain.spec import Sort
 from halfway.engine.attempt import Grant, Running
 from halfway.engine.calls import cause_of
 from halfway.engine.floor import Asked, Done, Floor, Free, Known, Place
+from halfway.engine.limits import MANY, Gate
 from halfway.engine.local import STORED
 from halfway.engine.rescue import rescue
 from halfway.engine.tending import begin_items, moves_items
@@ -66,9 +69,14 @@ class Cycle:
         self.waits = False  # a run is locked elsewhere: look again soon
         self._taken: set[str] = set()  # runs about which something was decided in this cycle
         self._dropped: set[str] = set()
+        self._gate: Gate | None = None  # on a database where nothing is limited or paused there is none
 
     def decide(self, tx: Turn) -> None:
         self.now = tx.now
+        state = tx.flow.state()
+        if state.binds:
+            self._gate = Gate(tx.flow, state, self.now)
+            self._expect_ends(self._gate)
         self._grant(tx)
         due = tx.due(DUE_AT_ONCE, repair=self.repair) if self.tick else ()
         strangers = self._strangers(tx)
@@ -91,6 +99,8 @@ class Cycle:
             self._hand_back_dropped()
         self._watch()
         changes = [change for draft in self.drafts.values() if (change := draft.change()) is not None]
+        if self._gate is not None:
+            changes = self._settle_gate(self._gate, changes)
         touched = [run_id for run_id, draft in self.drafts.items() if draft.spec.fans and (run_id in due or moves_items(draft.commands))]
         if changes:
             tx.write(changes)
@@ -144,9 +154,11 @@ class Cycle:
         rows: list[Ready] = []
         for route in self.floor.claimable():
             free = self.floor.pool(route, Kind.STEP).free
-            found = tx.ready(route, free)
+            room = MANY if self._gate is None else self._room(self._gate, route)
+            asked = min(free, room) or free
+            found = tx.ready(route, asked, steps=room > 0)
             rows.extend(found)
-            if len(found) < free:
+            if len(found) < asked or room == 0:
                 self.floor.hot.discard(route)
         return rows
 
@@ -203,6 +215,8 @@ class Cycle:
             return
         record = draft.records.get(running.record)
         n = running.attempt
+        if self._gate is not None and done.returned and (record is None or record.running is None or record.running.n != n):
+            self._gate.returned(running.run_id, running.record, n)
         if record is not None and record.running is not None and record.running.n == n:
             self._decide(draft, Finished(running.record, n, done.report), running.record, done.payload)
         elif done.again and (record is None or all(attempt.n != n for attempt in record.unsettled)):
@@ -248,6 +262,10 @@ class Cycle:
             self._undecided(run_id, fact)
             return ()
         self._taken.add(run_id)
+        if self._gate is not None:
+            for command in commands:
+                if isinstance(command, EndAttempt):
+                    self._gate.ended(run_id, command.key, command.n, command.gone_at)
         return commands
 
     def _undecided(self, run_id: str, fact: Fact) -> None:
@@ -346,6 +364,8 @@ class Cycle:
             if free[pool] <= 0:
                 self.floor.hot.add(place.route)
                 continue
+            if self._gate is not None and not self._admits(self._gate, place):
+                continue
             if self._start(place):
                 free[pool] -= 1
 
@@ -363,7 +383,7 @@ class Cycle:
                 if record.ready_at > self.now:
                     self._due(record.ready_at)
                 elif route in self.floor.routes:
-                    yield Place((-draft.before.run.priority, record.ready_at, run_id), run_id, key, route)
+                    yield Place((rank(draft.before.run.priority, record.ready_at), run_id), run_id, key, route)
         for ready in waiting:
             if ready.run_id not in self.drafts:  # its run is locked elsewhere
                 self.waits = True
@@ -389,6 +409,8 @@ class Cycle:
         begun = next((command for command in commands if isinstance(command, StartAttempt)), None)
         if begun is None:
             return False
+        if self._gate is not None:
+            self._gate.take(spec.queue, place.run_id, place.key, begun.n)
         self.started.append(
             Running(
                 self.floor, place.run_id, place.key, begun.n, handler=handler, spec=spec,
@@ -401,11 +423,34 @@ class Cycle:
         )  # fmt: skip
         return True
 
+    # ── limits and pauses ──
+
+    def _expect_ends(self, gate: Gate) -> None:
+        """What has handed in gives its slot to whoever is next, in the same transaction."""
+        for done in self.backlog:
+            queue = done.running.spec.queue
+            if gate.is_limited(queue):
+                gate.is_ending(queue)
+                self.floor.hot.update(route for route in self.floor.routes if route.startswith(f"{queue}/"))
+
+    def _room(self, gate: Gate, route: str) -> int:
+        """For how many steps of a route it is worth looking; for none, what only looks or undoes is looked for."""
+        queue = route.partition("/")[0]
+        return 0 if gate.is_paused(queue, self.floor.catalog.type_of(route)) else gate.room(queue)
+
+    def _admits(self, gate: Gate, place: Place) -> bool:
+        return gate.admits(place.route.partition("/")[0], self.drafts[place.run_id].spec.type, place.key.kind)
+
+    def _settle_gate(self, gate: Gate, changes: Sequence[Change]) -> list[Change]:
+        gate.settle(self._due)
+        self.waits = self.waits or gate.elsewhere
+        return [change._replace(slots=slots) if (slots := gate.slots_of(change.before.run.id)) else change for change in changes]
+
     # ── what running bodies must hear ──
 
     def _watch(self) -> None:
         for draft in self.drafts.values():
-            if draft.ended and draft.snapshot.run.resource is not None:
+            if draft.ended and draft.spec.in_line:
                 self.released = True
         if not self.tick:
             return
