@@ -81,6 +81,7 @@ CREATE TABLE halfway_child (
     own bigint not null check (own = 0 or own = 1),
     primary key (parent_id, step, round, item)
     primary key (parent_id, step, round, position)
+);
 CREATE TABLE halfway_claim (
     run_id text not null,
     key text not null,
@@ -375,6 +376,8 @@ CREATE INDEX halfway_record_item on halfway_record (run_id, step, round, kind, p
 CREATE INDEX halfway_record_item_moving on halfway_record (run_id, step, round, kind)
     where item <> '' and (status = 'RUNNING' or status = 'WAITING' or (status = 'PENDING' and ready_at is not null) or (status = 'UNKNOWN' and asks = ''));
 CREATE INDEX halfway_record_ready on halfway_record (route, priority desc, ready_at) where status = 'PENDING' and ready_at is not null;
+CREATE INDEX halfway_record_item_open on halfway_record (run_id, step, round, kind, status)
+    where item <> '' and (status = 'PENDING' or status = 'RUNNING' or status = 'UNKNOWN' or status = 'WAITING');
 CREATE INDEX halfway_record_ready on halfway_record (route, (ready_at - priority * 60000000))
     where status = 'PENDING' and ready_at is not null;
 CREATE INDEX halfway_record_ready_beside on halfway_record (route, (ready_at - priority * 60000000))

@@ -128,7 +128,7 @@ class Workflow(Scheduled[I], Generic[I]):
     @property
     def queues(self) -> frozenset[Queue]:
         """The queues in which its steps wait."""
-        return frozenset(draft.settings.queue for _, draft in self._steps.values())
+        return frozenset(draft.settings.queue for _, draft in self._graph.steps.values())
 
     def encode(self, input: I) -> str:
         """The input as JSON text."""
