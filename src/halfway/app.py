@@ -113,6 +113,7 @@ class Halfway:
         return Control(
             store.runs, store.reading, store.attention, workflows=self.workflows.values(), wake=self._wake, can=self.can,
             members=self.roles, batches=store.batches, timetable=store.schedules, new_id=new_id,
+            members=self.roles, batches=store.batches, queues=store.queues, new_id=new_id,
         )  # fmt: skip
 
     def close(self) -> None:

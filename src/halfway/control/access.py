@@ -39,6 +39,10 @@ OPERATING = frozenset(
         "backfill",
     }
 )
+OPERATING = frozenset({
+    "resume", "retry", "retry-input", "cancel", "probe", "compensate", "batch", "send-event", "pause-queue", "resume-queue",
+    "pause-workflow", "resume-workflow",
+})  # fmt: skip
 
 
 def everyone(actor: str, action: str, about: Demand) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from halfway.domain.run import Key, Kind
@@ -29,6 +29,26 @@ class Claim(NamedTuple):
 
     key: str
     slots: int = 1
+
+
+class Full(NamedTuple):
+    """Something of which others hold all there is."""
+
+    key: str
+    slots: int
+
+
+class Traffic(NamedTuple):
+    """What keeps a run from beginning, as far as others are concerned; of queues, by their names."""
+
+    paused_type: bool = False
+    paused_queues: frozenset[str] = frozenset()
+    full: Mapping[str, int] = {}  # as many attempts run as are allowed
+    more_at: Mapping[str, int] = {}  # as many have begun as are allowed in a minute; when more may
+    line: tuple[Full, ...] = ()  # for what it stands in line
+
+
+NO_TRAFFIC = Traffic()
 
 
 def points(priority: int) -> int:

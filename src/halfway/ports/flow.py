@@ -102,6 +102,10 @@ class Queues(Protocol):
         """Queues that have limits, by name."""
         ...
 
+    def ready(self) -> Mapping[str, int]:
+        """How many records could start now, by queue."""
+        ...
+
     def pauses(self) -> Sequence[PauseRow]:
         """What is paused."""
         ...

@@ -118,6 +118,13 @@ class StoreQueues:
                 for limits in [Limits(concurrency, per_minute)]
             ]  # fmt: skip
 
+    def ready(self) -> Mapping[str, int]:
+        found: defaultdict[str, int] = defaultdict(int)
+        with self._database.reading() as session:
+            for route, count in session.rows("ready_work", now=session.now):
+                found[route.partition("/")[0]] += count
+        return found
+
     def pauses(self) -> Sequence[PauseRow]:
         with self._database.reading() as session:
             return [PauseRow(*row) for row in session.rows("pauses")]

@@ -118,3 +118,7 @@ delete from halfway_debounce where run_id in (
 -- name: set_resource
 -- A start that is put off names another resource.
 update halfway_run set resource = :resource where id = :id;
+
+-- name: ready_work
+-- How many records of each route could start.
+select route, count(*) from halfway_record where status = 'PENDING' and ready_at is not null and ready_at <= :now group by route;
