@@ -59,11 +59,11 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
     for title, value in facts:
         click.echo(f"  {title}: {value or '-'}")
     if found.next_at is not None:
-        click.echo(_("  It begins more at {at}.").format(at=short_time(found.next_at)))
+        click.echo("  " + _("It begins more at {at}.").format(at=short_time(found.next_at)))
     if found.pause is not None:
         click.echo(f"  {_paused(found.pause)}")
     if not found.workers:
-        click.echo(_("  Nobody serves it. Start a worker: halfway worker --queue {queue}").format(queue=found.name))
+        click.echo("  " + _("Nobody serves it. Start a worker: halfway worker --queue {queue}").format(queue=found.name))
 
 
 @queue.command(short_help="Begin nothing new of a queue.")
