@@ -81,12 +81,8 @@ def _take_in(turn: Turn, fact: Fact) -> None:
             outcome.late(turn, fact)
         case Gone():
             outcome.gone(turn, turn.records[fact.key], fact.n, fact.at)
-        case Created():
-            turn.note("workflow.started")
-        case Unblocked():
-            turn.run = turn.run._replace(blocked=False)
-        case Postponed():
-            _postpone(turn, fact)
+        case Created() | Unblocked() | Postponed():
+            _begin(turn, fact)
         case Arrived():
             waits.arrived(turn, turn.records[fact.key], fact.source)
         case LookAgain():
@@ -106,6 +102,16 @@ def _hear(turn: Turn, fact: AtRest | ChildEnded | ParentStopped | Order) -> None
             children.parent_stopped(turn)
         case _:
             orders.carry_out(turn, fact)
+
+
+def _begin(turn: Turn, fact: Created | Unblocked | Postponed) -> None:
+    match fact:
+        case Created():
+            turn.note("workflow.started")
+        case Unblocked():
+            turn.run = turn.run._replace(blocked=False)
+        case Postponed():
+            _postpone(turn, fact)
 
 
 def _postpone(turn: Turn, fact: Postponed) -> None:

@@ -49,8 +49,8 @@ class Change(NamedTuple):
     payloads: Mapping[Key, Payload] = {}  # by the record that a command moves (with keep) or whose error it is
     audit: Audit | None = None
     new_input: str | None = None  # JSON text, of EditInput
-    slots: Mapping[str, tuple[str, int]] = {}  # what its attempts take with their start: (key, slot) by holder
     wakes: bool = False  # whoever decided does not look after the items of the run: a worker must
+    slots: Mapping[str, tuple[str, int]] = {}  # what its attempts take with their start: (key, slot) by holder
 
 
 class Item(NamedTuple):

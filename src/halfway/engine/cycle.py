@@ -14,7 +14,6 @@ from halfway.domain.facts import (
     ChildEnded,
     Claimed,
     Command,
-    EndAttempt,
     Fact,
     Finished,
     Late,
@@ -32,7 +31,7 @@ from halfway.domain.spec import Sort
 from halfway.engine.attempt import Grant, Running
 from halfway.engine.calls import cause_of
 from halfway.engine.floor import Asked, Done, Floor, Free, Known, Place
-from halfway.engine.limits import MANY, Gate
+from halfway.engine.limits import MANY, Gate, settled
 from halfway.engine.local import STORED
 from halfway.engine.rescue import rescue
 from halfway.engine.tending import begin_items, moves_items
@@ -73,10 +72,7 @@ class Cycle:
 
     def decide(self, tx: Turn) -> None:
         self.now = tx.now
-        state = tx.flow.state()
-        if state.binds:
-            self._gate = Gate(tx.flow, state, self.now)
-            self._expect_ends(self._gate)
+        self._gate = Gate.of(tx.flow, self.floor.catalog, self.now)
         self._grant(tx)
         due = tx.due(DUE_AT_ONCE, repair=self.repair) if self.tick else ()
         strangers = self._strangers(tx)
@@ -99,8 +95,7 @@ class Cycle:
             self._hand_back_dropped()
         self._watch()
         changes = [change for draft in self.drafts.values() if (change := draft.change()) is not None]
-        if self._gate is not None:
-            changes = self._settle_gate(self._gate, changes)
+        changes = settled(self._gate, changes, self._due)
         touched = [run_id for run_id, draft in self.drafts.items() if draft.spec.fans and (run_id in due or moves_items(draft.commands))]
         if changes:
             tx.write(changes)
@@ -152,9 +147,11 @@ class Cycle:
         if not self.claim:
             return []
         rows: list[Ready] = []
+        if self._gate is not None:
+            self.floor.hot |= self._gate.expect((done.running.spec.queue for done in self.backlog), self.floor.routes)
         for route in self.floor.claimable():
             free = self.floor.pool(route, Kind.STEP).free
-            room = MANY if self._gate is None else self._room(self._gate, route)
+            room = MANY if self._gate is None else self._gate.room(route)
             asked = min(free, room) or free
             found = tx.ready(route, asked, steps=room > 0)
             rows.extend(found)
@@ -263,9 +260,7 @@ class Cycle:
             return ()
         self._taken.add(run_id)
         if self._gate is not None:
-            for command in commands:
-                if isinstance(command, EndAttempt):
-                    self._gate.ended(run_id, command.key, command.n, command.gone_at)
+            self._gate.ended(run_id, commands)
         return commands
 
     def _undecided(self, run_id: str, fact: Fact) -> None:
@@ -364,7 +359,7 @@ class Cycle:
             if free[pool] <= 0:
                 self.floor.hot.add(place.route)
                 continue
-            if self._gate is not None and not self._admits(self._gate, place):
+            if self._gate is not None and not self._gate.admits(place.route, self.drafts[place.run_id].spec.type, place.key.kind):
                 continue
             if self._start(place):
                 free[pool] -= 1
@@ -422,29 +417,6 @@ class Cycle:
             )
         )  # fmt: skip
         return True
-
-    # ── limits and pauses ──
-
-    def _expect_ends(self, gate: Gate) -> None:
-        """What has handed in gives its slot to whoever is next, in the same transaction."""
-        for done in self.backlog:
-            queue = done.running.spec.queue
-            if gate.is_limited(queue):
-                gate.is_ending(queue)
-                self.floor.hot.update(route for route in self.floor.routes if route.startswith(f"{queue}/"))
-
-    def _room(self, gate: Gate, route: str) -> int:
-        """For how many steps of a route it is worth looking; for none, what only looks or undoes is looked for."""
-        queue = route.partition("/")[0]
-        return 0 if gate.is_paused(queue, self.floor.catalog.type_of(route)) else gate.room(queue)
-
-    def _admits(self, gate: Gate, place: Place) -> bool:
-        return gate.admits(place.route.partition("/")[0], self.drafts[place.run_id].spec.type, place.key.kind)
-
-    def _settle_gate(self, gate: Gate, changes: Sequence[Change]) -> list[Change]:
-        gate.settle(self._due)
-        self.waits = self.waits or gate.elsewhere
-        return [change._replace(slots=slots) if (slots := gate.slots_of(change.before.run.id)) else change for change in changes]
 
     # ── what running bodies must hear ──
 
