@@ -64,7 +64,7 @@ MESSAGES: dict[str, str] = {
     "PLAN_OUTDATED": "Plan {plan} of run {run} is outdated: the run has moved since. Look at the new one with halfway plan, "
     "then confirm that.",
     "APPROVAL_OUTDATED": "What step {step} of run {run} shows is not what you saw ({seen}). Look again, then decide.",
-    "PAUSE_REFUSED": "The {what} {name} is {state}. Nothing was changed.",
+    "PAUSE_REFUSED": "Nothing was changed: {problem}",
     "BATCH_REFUSED": "Batch {batch} is {state}: {problem} {remedy}",
     "SCHEDULE_REFUSED": "{action} does not apply to schedule {schedule} of {workflow}: {problem} {remedy}",
     "ARTIFACT_DAMAGED": "Artifact {artifact} ({name}) does not match its recorded hash. Its content was changed or damaged on disk; "

@@ -567,3 +567,20 @@ def test_a_run_with_a_key_of_its_own_is_put_off_under_that(harness: type[Harness
     ):
         with pytest.raises(InvalidInput):
             h.start(wf, Order(id="o-2"), **wrong)
+
+
+# ── pools of workers ──
+
+
+def test_a_worker_serves_its_queues_and_no_others(harness: type[Harness]) -> None:
+    room = Room()
+    orders, ai = bounded(room, opened(), Queue("orders"), "ORDERS"), bounded(room, opened(), Queue("ai"), "AI")
+    h = harness(orders, ai)
+    with h.app.worker(Queue("orders")):
+        slow = [h.start(ai, Order()) for _ in range(20)]
+        quick = [h.start(orders, Order()) for _ in range(5)]
+        until(lambda: all(h.status(run) is RunStatus.SUCCESS for run in quick))
+        h.advance(60)
+        assert all(h.record(run, "WORK").attempts == 0 for run in slow)
+        with h.app.worker(Queue("ai")):
+            until(lambda: all(h.status(run) is RunStatus.SUCCESS for run in slow))

@@ -188,7 +188,10 @@ class QueueDesk:
             raise NotAllowed("NOT_PERMITTED", actor=actor, action=action, remedy=remedy)
         audit = Audit(action_id or uuid4().hex, actor.strip(), action, redact(reason), evidence=f"{what.lower()} {name}")
         if not self._rows.set_pause(what, name, paused=paused, audit=audit):
-            raise Conflict("PAUSE_REFUSED", what=what.lower(), name=name, state="paused already" if paused else "not paused")
+            problem = f"{what.lower()} {name} is paused already."
+            if not paused:
+                problem = f"{what.lower()} {name} is not paused."
+            raise Conflict("PAUSE_REFUSED", problem=problem)
 
     def _newest(self) -> Mapping[str, WorkflowSpec]:
         return {spec.type: spec for spec in sorted(self._specs(), key=lambda spec: spec.version)}

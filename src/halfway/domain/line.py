@@ -109,8 +109,8 @@ def may_start_at(starts: Starts, now: int) -> int | None:
 
 
 def with_starts(starts: Starts, number: int, now: int) -> Starts:
-    """So many more have begun now."""
-    second = now // SECOND
+    """So many more have begun now; of transactions that cross, the later time counts for both."""
     before = counting(starts, now)
-    here = sum(count for at, count in before if at >= second)
-    return (*((at, count) for at, count in before if at < second), (second, here + number))
+    second = max(now // SECOND, before[-1][0] if before else 0)
+    here = sum(count for at, count in before if at == second)
+    return (*((at, count) for at, count in before if at != second), (second, here + number))
