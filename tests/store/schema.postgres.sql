@@ -269,7 +269,6 @@ halfway_batch_item halfway_batch_item_state_check CHECK (((state = 'WAITING'::te
 halfway_beat halfway_beat_pkey PRIMARY KEY (epoch)
 halfway_child halfway_child_own_check CHECK (((own = 0) OR (own = 1)))
 halfway_child halfway_child_pkey PRIMARY KEY (parent_id, step, round, item)
-halfway_child halfway_child_pkey PRIMARY KEY (parent_id, step, round, "position")
 halfway_claim halfway_claim_pkey PRIMARY KEY (run_id, key)
 halfway_debounce halfway_debounce_pkey PRIMARY KEY (type, key)
 halfway_definition halfway_definition_pkey PRIMARY KEY (hash)

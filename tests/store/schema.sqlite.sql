@@ -80,7 +80,6 @@ CREATE TABLE halfway_child (
     run_id text not null,
     own bigint not null check (own = 0 or own = 1),
     primary key (parent_id, step, round, item)
-    primary key (parent_id, step, round, position)
 );
 CREATE TABLE halfway_claim (
     run_id text not null,
@@ -194,6 +193,7 @@ CREATE TABLE halfway_outbox (
 CREATE TABLE halfway_passed (
     run_id text not null primary key,
     parent_id text not null
+);
 CREATE TABLE halfway_pause (
     what text not null check (what = 'QUEUE' or what = 'WORKFLOW'),
     name text not null,
@@ -375,9 +375,6 @@ CREATE INDEX halfway_record_doubt on halfway_record (ready_at) where status = 'U
 CREATE INDEX halfway_record_item on halfway_record (run_id, step, round, kind, position) where item <> '';
 CREATE INDEX halfway_record_item_moving on halfway_record (run_id, step, round, kind)
     where item <> '' and (status = 'RUNNING' or status = 'WAITING' or (status = 'PENDING' and ready_at is not null) or (status = 'UNKNOWN' and asks = ''));
-CREATE INDEX halfway_record_ready on halfway_record (route, priority desc, ready_at) where status = 'PENDING' and ready_at is not null;
-CREATE INDEX halfway_record_item_open on halfway_record (run_id, step, round, kind, status)
-    where item <> '' and (status = 'PENDING' or status = 'RUNNING' or status = 'UNKNOWN' or status = 'WAITING');
 CREATE INDEX halfway_record_ready on halfway_record (route, (ready_at - priority * 60000000))
     where status = 'PENDING' and ready_at is not null;
 CREATE INDEX halfway_record_ready_beside on halfway_record (route, (ready_at - priority * 60000000))

@@ -154,7 +154,9 @@ class ReleaseAsked(NamedTuple):
 Order = (
     CancelAsked | ResumeAsked | RetryAsked | MarkedSuccess | ProbeAsked | SkipAsked | CompensateAsked | Approved | Rejected | ReleaseAsked
 )
-Fact = Created | Postponed | Claimed | Finished | Late | Gone | LookAgain | Unblocked | Arrived | AtRest | ChildEnded | ParentStopped | Order
+Fact = (
+    Created | Postponed | Claimed | Finished | Late | Gone | LookAgain | Unblocked | Arrived | AtRest | ChildEnded | ParentStopped | Order
+)
 
 
 # ── commands ──
