@@ -118,7 +118,7 @@ def test_the_next_step_of_a_chain_waits_for_its_queue_too(harness: type[Harness]
 
 def test_a_slot_is_given_back_however_its_attempt_ends(harness: type[Harness]) -> None:
     """B39: success, failure, retry, cancel while running."""
-    room, inside, wf = Room(), threading.Event(), flow(key=False)
+    room, inside, go_on, wf = Room(), threading.Event(), threading.Event(), flow(key=False)
 
     @wf.step(Effect.READ, queue=Queue("bulk", concurrency=1), retry=Retry(2, wait=timedelta(0)))
     def work(step: Step[Order]) -> None:
@@ -130,7 +130,7 @@ def test_a_slot_is_given_back_however_its_attempt_ends(harness: type[Harness]) -
                 raise OSError("again")
             if step.input.id == "cancelled":
                 inside.set()
-                until(lambda: step.stopping)
+                assert go_on.wait(30)
         finally:
             room.leave(step.run_id)
 
@@ -139,6 +139,7 @@ def test_a_slot_is_given_back_however_its_attempt_ends(harness: type[Harness]) -
         cancelled = h.start(wf, Order(id="cancelled"))
         assert inside.wait(30)
         h.app.control.cancel(cancelled.id, actor="kim", reason="no")
+        go_on.set()
         runs = [h.start(wf, Order(id=id)) for id in ("fails", "retries", "succeeds")]
         until(lambda: [h.status(run) for run in runs] == [RunStatus.FAILED, RunStatus.SUCCESS, RunStatus.SUCCESS])
     assert (room.most, leases(h)) == (1, 0)
@@ -584,3 +585,28 @@ def test_a_worker_serves_its_queues_and_no_others(harness: type[Harness]) -> Non
         assert all(h.record(run, "WORK").attempts == 0 for run in slow)
         with h.app.worker(Queue("ai")):
             until(lambda: all(h.status(run) is RunStatus.SUCCESS for run in slow))
+
+
+# ── children ──
+
+
+def test_a_child_works_under_the_place_of_its_parent(harness: type[Harness]) -> None:
+    """Else the child would wait for the end of its parent, and the parent for that of its child."""
+    room, child = Room(), flow("CHILD", key=False, resource=lambda order: "printer", concurrency=1)
+
+    @child.step(Effect.READ)
+    def work(step: Step[Order]) -> None:
+        room.enter(step.run_id)
+        room.leave(step.run_id)
+
+    parent = flow("PARENT", key=False, resource=lambda order: "printer", concurrency=1)
+
+    @parent.children(child)
+    def parts(step: Step[Order]) -> list[Order]:
+        return [Order(id=str(n)) for n in range(3)]
+
+    h = harness(parent, child)
+    with h.worker():
+        runs = [h.start(parent, Order()) for _ in range(2)]
+        until(lambda: all(h.status(run) is RunStatus.SUCCESS for run in runs))
+    assert (room.most, len(room.order), leases(h)) == (1, 6, 0)
