@@ -87,7 +87,7 @@ def test_a_pause_is_set_once_audited_and_seen_by_the_next_transaction(store: Sto
     assert state(store, epoch).paused_queues == frozenset()
     log = store.attention.audit_log()
     assert [(row.audit.action, row.run_id, row.before, row.after) for row in log] == [
-        ("resume-queue", "", None, None), ("pause-workflow", "", None, None), ("pause-queue", "", None, None),
+        ("resume-queue", "", "", ""), ("pause-workflow", "", "", ""), ("pause-queue", "", "", ""),
     ]  # fmt: skip
 
 

@@ -115,8 +115,9 @@ def doctor(*, app: str | None, url: str | None, as_json: bool) -> None:
     if place.app is not None:
         codes = {step.code for workflow in load_app(place).workflows.values() for step in workflow.spec.steps}
     with control(app, url) as runs:
-        notes = [*_database(runs), *_workers(runs), *_work(runs, codes), *_mail(runs), *_schedules(runs), *_roles(runs.specs())]
-        notes = [*_database(runs), *_workers(runs), *_queues(runs), *_work(runs, codes), *_mail(runs), *_roles(runs.specs())]
+        notes = [
+            *_database(runs), *_workers(runs), *_queues(runs), *_work(runs, codes), *_mail(runs), *_schedules(runs), *_roles(runs.specs()),
+        ]  # fmt: skip
     if as_json:
         print_json([note.json() for note in notes])
         return

@@ -23,25 +23,9 @@ Members = Mapping[str, Sequence[str]]
 
 ADMIN = "admin"  # may do everything
 OPERATOR = "operator"  # may order what repeats or stops nothing but what a machine may repeat or stop
-OPERATING = frozenset(
-    {
-        "resume",
-        "retry",
-        "retry-input",
-        "cancel",
-        "probe",
-        "compensate",
-        "batch",
-        "send-event",
-        "schedule-pause",
-        "schedule-resume",
-        "schedule-trigger",
-        "backfill",
-    }
-)
 OPERATING = frozenset({
-    "resume", "retry", "retry-input", "cancel", "probe", "compensate", "batch", "send-event", "pause-queue", "resume-queue",
-    "pause-workflow", "resume-workflow",
+    "resume", "retry", "retry-input", "cancel", "probe", "compensate", "batch", "send-event", "schedule-pause", "schedule-resume",
+    "schedule-trigger", "backfill", "pause-queue", "resume-queue", "pause-workflow", "resume-workflow",
 })  # fmt: skip
 
 

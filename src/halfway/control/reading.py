@@ -15,8 +15,8 @@ from halfway.control.access import OPERATOR, Can, Demand, Members
 from halfway.control.batches import Bulk
 from halfway.control.desk import Desk, runbook_of
 from halfway.control.events import Events, Sent
-from halfway.control.schedules import Calendar
 from halfway.control.queues import QueueDesk
+from halfway.control.schedules import Calendar
 from halfway.control.shown import AuditShown, audit_shown, instant, json_text, moment, plan_json, rfc3339
 from halfway.control.steps import StepShown, steps_shown
 from halfway.domain.explain import EffectView, Explanation, explain
@@ -160,9 +160,8 @@ class Control(Desk):
 
     def __init__(
         self, runs: RunStore, reading: Reading, attention: Attention, *, workflows: Iterable[Workflow[Any]] = (),
-        wake: Callable[[tuple[str, ...]], None], batches: Batches, timetable: Timetable, new_id: Callable[[], str], can: Can | None = None,
-        wake: Callable[[tuple[str, ...]], None], batches: Batches, queues: Queues, new_id: Callable[[], str], can: Can | None = None,
-        members: Members | None = None,
+        wake: Callable[[tuple[str, ...]], None], batches: Batches, timetable: Timetable, queues: Queues,
+        new_id: Callable[[], str], can: Can | None = None, members: Members | None = None,
     ) -> None:  # fmt: skip
         super().__init__(runs, reading, attention, workflows=workflows, wake=wake, can=can, members=members)
         self._new_id = new_id
