@@ -610,3 +610,19 @@ def test_a_child_works_under_the_place_of_its_parent(harness: type[Harness]) -> 
         runs = [h.start(parent, Order()) for _ in range(2)]
         until(lambda: all(h.status(run) is RunStatus.SUCCESS for run in runs))
     assert (room.most, len(room.order), leases(h)) == (1, 6, 0)
+
+
+def test_a_run_of_a_schedule_claims_what_every_other_run_does(sqlite_url: str) -> None:
+    from datetime import datetime
+
+    wf = bounded(Room(), opened(), Queue("default"), concurrency=1, resource=lambda order: order.id)
+
+    @wf.schedule("* * * * *", tz="UTC")
+    def each_minute(due: datetime) -> Order:
+        return Order(id="r")
+
+    h = Harness(sqlite_url, wf)
+    new = h.app.control.schedules.run_of("FLOW", next(iter(wf.schedule_functions)), h.app.store.now())
+    assert new is not None
+    assert new.claims == wf.claims_of(Order(id="r"))
+    h.close()
