@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from halfway.authoring.events import Event
 from halfway.authoring.keys import checked_key
-from halfway.authoring.policy import Queue
+from halfway.authoring.policy import LONGEST, Queue, microseconds
 from halfway.authoring.run import Run
 from halfway.authoring.step import Failure
 from halfway.authoring.workflow import Workflow
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
+from halfway.domain.line import NO_LIMITS, Limits
 from halfway.domain.run import Kind
 from halfway.engine.settings import Settings
 from halfway.errors import DefinitionError, HalfwayError, InvalidInput, NotFound
-from halfway.ports import Message, NewEvent, NewRun, NoPoints, Notifier, Points, Started, Task
+from halfway.ports import Debounce, Message, NewEvent, NewRun, NoPoints, Notifier, Points, Started, Task
 
 if TYPE_CHECKING:  # the rooms below are opened at their first use, so that importing halfway costs little more than pydantic
     from halfway.control.access import Can
@@ -78,6 +79,7 @@ class Halfway:
                 problem = f"version {workflow.version} is given twice."
                 raise DefinitionError("DEFINITION", workflow=workflow.name, problem=problem, remedy="Give the second one another version.")
             self.workflows[place] = workflow
+        limits_of(workflows)
         self._store: Store | None = None
         self._locks = _Locks()
         self._workers: list[Worker] = []
@@ -110,7 +112,8 @@ class Halfway:
         store = self.store
         return Control(
             store.runs, store.reading, store.attention, workflows=self.workflows.values(), wake=self._wake, can=self.can,
-            members=self.roles, batches=store.batches, timetable=store.schedules, new_id=new_id,
+            members=self.roles, batches=store.batches, timetable=store.schedules, queues=store.queues,
+            new_id=new_id,
         )  # fmt: skip
 
     def close(self) -> None:
@@ -124,18 +127,23 @@ class Halfway:
 
     def start(
         self, workflow: Workflow[I], input: I, /, *, deadline: datetime | None = None, priority: int = 0, correlation_id: str = "",
-        again: str | None = None, actor: str = "", within: object = None,
+        again: str | None = None, actor: str = "", within: object = None, debounce: timedelta | None = None,
+        debounce_max: timedelta | None = None, debounce_key: str | None = None,
     ) -> Run[I]:  # fmt: skip
         """Starts a run, or answers the one that already stands under the input's key (`created` is False then).
 
         deadline: no attempt starts after it; with a time zone. again: the audited reason for a second run under a key whose first
         run has ended. actor: who asked for it, whom four eyes keep from approving. within: a connection of the same database; the run
-        exists if its transaction commits. Raises InvalidInput, KeyConflict (the key belongs to a run with another input) and
+        exists if its transaction commits. debounce: it begins so much later, and while it has not, each start under its key replaces its
+        input and puts it off again, but no further than debounce_max after the first. debounce_key: what is put off together, in a
+        workflow whose runs have no key of their own. Raises InvalidInput, KeyConflict (the key belongs to a run with another input) and
         DatabaseError.
         """
         if within is None:
             _outside_transactions(workflow.name)
         new = self._new(workflow, input, deadline=deadline, priority=priority, correlation_id=correlation_id, again=again, actor=actor)
+        if not (debounce is None and debounce_max is None and debounce_key is None):
+            new = new._replace(debounce=_debounce(new, debounce, debounce_max, debounce_key))
         return self._started(workflow, [new], self.store.runs.create([new], within=within), within)[0]
 
     def start_many(self, workflow: Workflow[I], inputs: Sequence[I], /, *, priority: int = 0) -> Sequence[Run[I]]:
@@ -158,7 +166,7 @@ class Halfway:
         text = workflow.encode(input)
         return NewRun(
             run_id, workflow.spec, text, workflow.key_of(input), workflow.resource_of(input), correlation_id or run_id, priority,
-            None if deadline is None else _microseconds(deadline), actor=actor.strip(), again=again,
+            None if deadline is None else _microseconds(deadline), actor=actor.strip(), again=again, claims=workflow.claims_of(input),
         )  # fmt: skip
 
     def _started(self, workflow: Workflow[I], new: Sequence[NewRun], started: Sequence[Started], within: object) -> Sequence[Run[I]]:
@@ -269,14 +277,16 @@ class Halfway:
 
     async def astart(
         self, workflow: Workflow[I], input: I, /, *, deadline: datetime | None = None, priority: int = 0, correlation_id: str = "",
-        again: str | None = None, actor: str = "",
+        again: str | None = None, actor: str = "", debounce: timedelta | None = None, debounce_max: timedelta | None = None,
+        debounce_key: str | None = None,
     ) -> Run[I]:  # fmt: skip
         """`start` for an async program."""
         return await _in_thread(
             lambda: self.start(
-                workflow, input, deadline=deadline, priority=priority, correlation_id=correlation_id, again=again, actor=actor
+                workflow, input, deadline=deadline, priority=priority, correlation_id=correlation_id, again=again, actor=actor,
+                debounce=debounce, debounce_max=debounce_max, debounce_key=debounce_key,
             )
-        )
+        )  # fmt: skip
 
     async def asend(self, event: Event[T], payload: T, /, *, key: str, id: str, source: str = "") -> Sent:
         """`send` for an async program."""
@@ -307,14 +317,16 @@ class Halfway:
         from halfway.engine.worker import Worker
         from halfway.store.life import identity
 
-        store = self.store
+        store, limits = self.store, limits_of(list(self.workflows.values()))
         catalog = Catalog(store.runs, list(self.workflows.values()))
         for queue in set(queues) - catalog.queues:
             remedy = f"Queues that steps use: {', '.join(sorted(catalog.queues)) or 'none'}."
             raise InvalidInput("CONFIG_INVALID", source=f"of the worker: queue {queue}", problem="no step uses it.", remedy=remedy)
+        served = list(queues) or sorted(catalog.queues)
+        store.queues.declare({queue: limits[queue] for queue in served})
         worker = Worker(
             runs=store.runs, lives=store.lives, artifacts=store.artifacts, reading=store.reading, catalog=catalog, settings=self.settings,
-            points=self._points, queues=queues or sorted(catalog.queues), slots=slots, threads=threads or min(slots, 32),
+            points=self._points, queues=served, slots=slots, threads=threads or min(slots, 32),
             identity=identity(), kill_after=kill_after, on_end=self._ended, courier=self._courier(store), scheduler=self._scheduler(store),
         )  # fmt: skip
         self._workers.append(worker)
@@ -378,6 +390,47 @@ def _outside_transactions(workflow: str) -> None:
         problem = "it is called in a transaction step, and would commit by itself."
         remedy = "Pass within= the step's connection."
         raise InvalidInput("CONFIG_INVALID", source=f"of the start of {workflow}", problem=problem, remedy=remedy)
+
+
+def limits_of(workflows: Sequence[Workflow[Any]]) -> dict[str, Limits]:
+    """What the queues of these workflows allow; a queue may be named without its limits, but not with others."""
+    found: dict[str, Limits] = {}
+    for workflow in workflows:
+        for queue in sorted(workflow.queues, key=lambda queue: queue.name):
+            before = found.get(queue.name, NO_LIMITS)
+            if NO_LIMITS not in (before, queue.limits) and before != queue.limits:
+                problem = f"the queue {queue.name} has other limits than elsewhere in the app: {_told(queue.limits)}, and {_told(before)}."
+                remedy = "Make one Queue object and use it everywhere, or give its name alone."
+                raise DefinitionError("DEFINITION", workflow=workflow.name, problem=problem, remedy=remedy)
+            found[queue.name] = queue.limits if before == NO_LIMITS else before
+    return found
+
+
+def _told(limits: Limits) -> str:
+    return ", ".join(f"{name}={value}" for name, value in limits._asdict().items() if value is not None)
+
+
+def _debounce(new: NewRun, wait: object, longest: object, key: str | None) -> Debounce:
+    """How a start is put off; whatever is wrong with it is said before anything is written."""
+    problem = ""
+    if not _is_time(wait) or not (longest is None or _is_time(longest)):
+        problem = f"debounce and debounce_max are times of more than 0, at most {LONGEST.days} days; here {wait!r} and {longest!r}."
+    elif new.again is not None:
+        problem = "again= starts another run, and debounce= puts off the same one."
+    elif new.key is not None and key is not None:
+        problem = f"its runs have keys of their own; {new.key} is put off, not {key}."
+    elif new.key is None and key is None:
+        problem = "its runs have no key, so nobody knows which starts belong together. Give debounce_key=."
+    if problem:
+        source = f"of the start of {new.spec.type}: debounce"
+        raise InvalidInput("CONFIG_INVALID", source=source, problem=problem, remedy="Nothing was started.")
+    name = checked_key(f"debounce key of {new.spec.type}", new.key if key is None else key)
+    assert isinstance(wait, timedelta)
+    return Debounce(name, microseconds(wait), microseconds(longest) if isinstance(longest, timedelta) else None)
+
+
+def _is_time(given: object) -> bool:
+    return isinstance(given, timedelta) and timedelta(0) < given <= LONGEST
 
 
 def _check_options(workflow: str, *, priority: object, correlation_id: object, again: object, actor: object) -> None:

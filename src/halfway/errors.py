@@ -47,6 +47,7 @@ MESSAGES: dict[str, str] = {
     "VERSION_UNKNOWN": "Workflow {workflow} has no version {version} here. Known versions: {known}.",
     "STEP_UNKNOWN": "Workflow {workflow} has no step {step}. Its steps: {known}.",
     "OUTPUT_MISSING": "Step {step} of run {run} has no output: it is {status}.",
+    "QUEUE_UNKNOWN": "No step waits in a queue {queue} here. Known queues: {known}.",
     "BATCH_UNKNOWN": "There is no batch {batch}. List them with: halfway batch list",
     "BATCH_EMPTY": "No run fits, so nothing is to be done. Look at the runs with: halfway runs",
     "SCHEDULE_UNKNOWN": "Workflow {workflow} has no schedule {schedule}. List them with: halfway schedule list",
@@ -63,6 +64,7 @@ MESSAGES: dict[str, str] = {
     "PLAN_OUTDATED": "Plan {plan} of run {run} is outdated: the run has moved since. Look at the new one with halfway plan, "
     "then confirm that.",
     "APPROVAL_OUTDATED": "What step {step} of run {run} shows is not what you saw ({seen}). Look again, then decide.",
+    "PAUSE_REFUSED": "Nothing was changed: {problem}",
     "BATCH_REFUSED": "Batch {batch} is {state}: {problem} {remedy}",
     "SCHEDULE_REFUSED": "{action} does not apply to schedule {schedule} of {workflow}: {problem} {remedy}",
     "ARTIFACT_DAMAGED": "Artifact {artifact} ({name}) does not match its recorded hash. Its content was changed or damaged on disk; "

@@ -20,7 +20,7 @@ from tests.docs.pages import page
 MADE_BY_HALFWAY = (halfway.Mark, halfway.AsyncMark, halfway.Step, halfway.Run, halfway.StepDefinition)
 FOR_THE_ENGINE = {
     "args", "kwargs", "points", "store", "to_spec", "decode", "declare", "key_of", "resource_of", "encode", "parse", "spec", "handlers",
-    "trigger_functions", "read",
+    "trigger_functions", "read", "claims_of", "queues", "limits",
 }  # fmt: skip
 
 API = page("docs/reference/api.md").text

@@ -92,7 +92,7 @@ def test_a_run_that_was_undone_takes_no_order_any_more() -> None:
 
 
 def test_what_has_ended_is_undone_only_when_its_run_holds_its_resource_again() -> None:
-    run = UndoRun(workflow(done("A", undo=undo())), resource="order:1")
+    run = UndoRun(workflow(done("A", undo=undo()), locked=True), resource="order:1")
     run.ok("A")
     assert run.status is RunStatus.SUCCESS
     run.take(CompensateAsked())
@@ -105,7 +105,7 @@ def test_what_has_ended_is_undone_only_when_its_run_holds_its_resource_again() -
 
 
 def test_a_run_that_waits_for_its_resource_does_not_get_it_by_another_resume() -> None:
-    run = UndoRun(workflow(step("A", verifies=True), step("B", after=("A",), retry=ONCE)), resource="order:1")
+    run = UndoRun(workflow(step("A", verifies=True), step("B", after=("A",), retry=ONCE), locked=True), resource="order:1")
     run.ok("A")
     run.start("B")
     run.end("B", Report(Ended.NOTHING, code="BOOM"))

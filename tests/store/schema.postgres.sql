@@ -62,6 +62,14 @@ halfway_child.round bigint not null
 halfway_child.item text not null
 halfway_child.run_id text not null
 halfway_child.own bigint not null
+halfway_claim.run_id text not null
+halfway_claim.key text not null
+halfway_claim.slots bigint not null
+halfway_claim.waits_from bigint
+halfway_debounce.type text not null
+halfway_debounce.key text not null
+halfway_debounce.run_id text not null
+halfway_debounce.first_at bigint not null
 halfway_definition.hash text not null
 halfway_definition.type text not null
 halfway_definition.version bigint not null
@@ -131,6 +139,15 @@ halfway_outbox.delivered_at bigint
 halfway_outbox.error text
 halfway_passed.run_id text not null
 halfway_passed.parent_id text not null
+halfway_pause.what text not null
+halfway_pause.name text not null
+halfway_pause.at bigint not null
+halfway_pause.actor text not null
+halfway_pause.reason text not null
+halfway_queue.name text not null
+halfway_queue.concurrency bigint
+halfway_queue.per_minute bigint
+halfway_queue.starts text not null
 halfway_record.run_id text not null
 halfway_record.step text not null
 halfway_record.round bigint not null
@@ -239,6 +256,7 @@ halfway_worker.identity text not null
 halfway_worker.kill_after bigint
 halfway_worker.started_at bigint not null
 halfway_worker.ended_at bigint
+halfway_worker.queues text not null
 
 halfway_artifact halfway_artifact_pkey PRIMARY KEY (id)
 halfway_attempt halfway_attempt_ended_check CHECK (((ended = 'SUCCESS'::text) OR (ended = 'NOTHING'::text) OR (ended = 'FAILED'::text) OR (ended = 'LOST'::text) OR (ended = 'HANDED_BACK'::text)))
@@ -251,6 +269,8 @@ halfway_batch_item halfway_batch_item_state_check CHECK (((state = 'WAITING'::te
 halfway_beat halfway_beat_pkey PRIMARY KEY (epoch)
 halfway_child halfway_child_own_check CHECK (((own = 0) OR (own = 1)))
 halfway_child halfway_child_pkey PRIMARY KEY (parent_id, step, round, item)
+halfway_claim halfway_claim_pkey PRIMARY KEY (run_id, key)
+halfway_debounce halfway_debounce_pkey PRIMARY KEY (type, key)
 halfway_definition halfway_definition_pkey PRIMARY KEY (hash)
 halfway_event halfway_event_pkey PRIMARY KEY (id)
 halfway_event halfway_event_source_provider_id_key UNIQUE (source, provider_id)
@@ -263,6 +283,9 @@ halfway_migration halfway_migration_pkey PRIMARY KEY (number)
 halfway_missed halfway_missed_pkey PRIMARY KEY (type, name, first_at)
 halfway_outbox halfway_outbox_pkey PRIMARY KEY (id)
 halfway_passed halfway_passed_pkey PRIMARY KEY (run_id)
+halfway_pause halfway_pause_pkey PRIMARY KEY (what, name)
+halfway_pause halfway_pause_what_check CHECK (((what = 'QUEUE'::text) OR (what = 'WORKFLOW'::text)))
+halfway_queue halfway_queue_pkey PRIMARY KEY (name)
 halfway_record halfway_record_effect_check CHECK (((effect = 'none'::text) OR (effect = 'happened'::text) OR (effect = 'not'::text) OR (effect = 'unknown'::text)))
 halfway_record halfway_record_kind_check CHECK (((kind = 'STEP'::text) OR (kind = 'PROBE'::text) OR (kind = 'CHECK'::text) OR (kind = 'CONDITION'::text) OR (kind = 'COMPENSATION'::text) OR (kind = 'COMPENSATION_PROBE'::text) OR (kind = 'DRAFT'::text)))
 halfway_record halfway_record_pkey PRIMARY KEY (run_id, step, round, item, kind)
@@ -300,6 +323,9 @@ CREATE INDEX halfway_batch_running ON public.halfway_batch USING btree (id) WHER
 CREATE UNIQUE INDEX halfway_beat_pkey ON public.halfway_beat USING btree (epoch)
 CREATE UNIQUE INDEX halfway_child_pkey ON public.halfway_child USING btree (parent_id, step, round, item)
 CREATE INDEX halfway_child_run ON public.halfway_child USING btree (run_id)
+CREATE UNIQUE INDEX halfway_claim_pkey ON public.halfway_claim USING btree (run_id, key)
+CREATE INDEX halfway_claim_waiting ON public.halfway_claim USING btree (key, run_id) WHERE (waits_from IS NOT NULL)
+CREATE UNIQUE INDEX halfway_debounce_pkey ON public.halfway_debounce USING btree (type, key)
 CREATE INDEX halfway_definition_by_type ON public.halfway_definition USING btree (type, version)
 CREATE UNIQUE INDEX halfway_definition_pkey ON public.halfway_definition USING btree (hash)
 CREATE INDEX halfway_event_by_name ON public.halfway_event USING btree (name, key, id)
@@ -322,6 +348,8 @@ CREATE INDEX halfway_outbox_next ON public.halfway_outbox USING btree (next_at) 
 CREATE UNIQUE INDEX halfway_outbox_pkey ON public.halfway_outbox USING btree (id)
 CREATE INDEX halfway_outbox_undelivered ON public.halfway_outbox USING btree (id) WHERE (delivered_at IS NULL)
 CREATE UNIQUE INDEX halfway_passed_pkey ON public.halfway_passed USING btree (run_id)
+CREATE UNIQUE INDEX halfway_pause_pkey ON public.halfway_pause USING btree (what, name)
+CREATE UNIQUE INDEX halfway_queue_pkey ON public.halfway_queue USING btree (name)
 CREATE INDEX halfway_record_asks ON public.halfway_record USING btree (asks, run_id) WHERE (asks <> ''::text)
 CREATE INDEX halfway_record_child ON public.halfway_record USING btree (run_id, step, round, item) WHERE ((item <> ''::text) AND (status = 'WAITING'::text))
 CREATE INDEX halfway_record_dormant ON public.halfway_record USING btree (run_id, step, round, kind, "position") WHERE ((item <> ''::text) AND (status = 'PENDING'::text) AND (ready_at IS NULL))
@@ -329,9 +357,9 @@ CREATE INDEX halfway_record_doubt ON public.halfway_record USING btree (ready_at
 CREATE INDEX halfway_record_item ON public.halfway_record USING btree (run_id, step, round, kind, "position") WHERE (item <> ''::text)
 CREATE INDEX halfway_record_item_moving ON public.halfway_record USING btree (run_id, step, round, kind) WHERE ((item <> ''::text) AND ((status = 'RUNNING'::text) OR (status = 'WAITING'::text) OR ((status = 'PENDING'::text) AND (ready_at IS NOT NULL)) OR ((status = 'UNKNOWN'::text) AND (asks = ''::text))))
 CREATE UNIQUE INDEX halfway_record_pkey ON public.halfway_record USING btree (run_id, step, round, item, kind)
-CREATE INDEX halfway_record_ready ON public.halfway_record USING btree (route, priority DESC, ready_at) WHERE ((status = 'PENDING'::text) AND (ready_at IS NOT NULL))
+CREATE INDEX halfway_record_ready ON public.halfway_record USING btree (route, ((ready_at - (priority * 60000000)))) WHERE ((status = 'PENDING'::text) AND (ready_at IS NOT NULL))
+CREATE INDEX halfway_record_ready_beside ON public.halfway_record USING btree (route, ((ready_at - (priority * 60000000)))) WHERE ((status = 'PENDING'::text) AND (ready_at IS NOT NULL) AND (kind <> 'STEP'::text))
 CREATE INDEX halfway_record_waiting ON public.halfway_record USING btree (ready_at) WHERE ((status = 'WAITING'::text) AND (ready_at IS NOT NULL))
-CREATE INDEX halfway_run_blocked ON public.halfway_run USING btree (resource, id) WHERE ((blocked = 1) AND (ended_at IS NULL))
 CREATE INDEX halfway_run_by_correlation ON public.halfway_run USING btree (correlation_id) WHERE (correlation_id <> ''::text)
 CREATE INDEX halfway_run_by_creation ON public.halfway_run USING btree (created_at, id)
 CREATE INDEX halfway_run_by_key ON public.halfway_run USING btree (run_key) WHERE (run_key IS NOT NULL)

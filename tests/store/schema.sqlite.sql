@@ -81,6 +81,20 @@ CREATE TABLE halfway_child (
     own bigint not null check (own = 0 or own = 1),
     primary key (parent_id, step, round, item)
 );
+CREATE TABLE halfway_claim (
+    run_id text not null,
+    key text not null,
+    slots bigint not null,
+    waits_from bigint,
+    primary key (run_id, key)
+);
+CREATE TABLE halfway_debounce (
+    type text not null,
+    key text not null,
+    run_id text not null,
+    first_at bigint not null,
+    primary key (type, key)
+);
 CREATE TABLE halfway_definition (
     hash text not null primary key,
     type text not null,
@@ -179,6 +193,20 @@ CREATE TABLE halfway_outbox (
 CREATE TABLE halfway_passed (
     run_id text not null primary key,
     parent_id text not null
+);
+CREATE TABLE halfway_pause (
+    what text not null check (what = 'QUEUE' or what = 'WORKFLOW'),
+    name text not null,
+    at bigint not null,
+    actor text not null,
+    reason text not null,
+    primary key (what, name)
+);
+CREATE TABLE halfway_queue (
+    name text not null primary key,
+    concurrency bigint,
+    per_minute bigint,
+    starts text not null
 );
 CREATE TABLE halfway_record (
     run_id text not null,
@@ -318,7 +346,7 @@ CREATE TABLE halfway_worker (
     kill_after bigint,
     started_at bigint not null,
     ended_at bigint
-);
+, queues text not null default '');
 CREATE INDEX halfway_artifact_by_content on halfway_artifact (sha256);
 CREATE INDEX halfway_artifact_by_run on halfway_artifact (run_id);
 CREATE INDEX halfway_attempt_lost on halfway_attempt (epoch) where ended = 'LOST' and settled is null and gone_at is null;
@@ -328,6 +356,7 @@ CREATE INDEX halfway_audit_by_run on halfway_audit (run_id, at);
 CREATE INDEX halfway_batch_item_waiting on halfway_batch_item (batch_id, n) where state = 'WAITING';
 CREATE INDEX halfway_batch_running on halfway_batch (id) where state = 'RUNNING';
 CREATE INDEX halfway_child_run on halfway_child (run_id);
+CREATE INDEX halfway_claim_waiting on halfway_claim (key, run_id) where waits_from is not null;
 CREATE INDEX halfway_definition_by_type on halfway_definition (type, version);
 CREATE INDEX halfway_event_by_name on halfway_event (name, key, id);
 CREATE INDEX halfway_event_unused on halfway_event (name, key, received_at, id) where processed_at is null;
@@ -346,9 +375,11 @@ CREATE INDEX halfway_record_doubt on halfway_record (ready_at) where status = 'U
 CREATE INDEX halfway_record_item on halfway_record (run_id, step, round, kind, position) where item <> '';
 CREATE INDEX halfway_record_item_moving on halfway_record (run_id, step, round, kind)
     where item <> '' and (status = 'RUNNING' or status = 'WAITING' or (status = 'PENDING' and ready_at is not null) or (status = 'UNKNOWN' and asks = ''));
-CREATE INDEX halfway_record_ready on halfway_record (route, priority desc, ready_at) where status = 'PENDING' and ready_at is not null;
+CREATE INDEX halfway_record_ready on halfway_record (route, (ready_at - priority * 60000000))
+    where status = 'PENDING' and ready_at is not null;
+CREATE INDEX halfway_record_ready_beside on halfway_record (route, (ready_at - priority * 60000000))
+    where status = 'PENDING' and ready_at is not null and kind <> 'STEP';
 CREATE INDEX halfway_record_waiting on halfway_record (ready_at) where status = 'WAITING' and ready_at is not null;
-CREATE INDEX halfway_run_blocked on halfway_run (resource, id) where blocked = 1 and ended_at is null;
 CREATE INDEX halfway_run_by_correlation on halfway_run (correlation_id) where correlation_id <> '';
 CREATE INDEX halfway_run_by_creation on halfway_run (created_at, id);
 CREATE INDEX halfway_run_by_key on halfway_run (run_key) where run_key is not null;

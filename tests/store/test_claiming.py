@@ -91,6 +91,7 @@ HOT = [
     "own_waits", "waits_in_line", "events_in_line", "waiting_for", "take_events", "outcomes", "ended_under_key",
     "wake_for_event", "wake_for_wait", "wake_next", "use_event", "close_wait", "close_event_wait", "close_other_wait",
     "forget_wakes", "task_for_event", "due_messages", "due_tasks", "release_hold", "holders", "next_batch_items",
+    "ready_beside", "epoch_and_flow", "open_queue", "slots", "give_back_slot", "may_still_run", "claims", "waited_for", "put_off_before",
 ]  # fmt: skip
 VALUES: dict[str, object] = {"now": 1, "limit": 10, "since": 1, "round": 1, "opened_since": 1}
 

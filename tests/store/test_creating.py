@@ -15,6 +15,7 @@ from halfway.domain.run import Key, Kind
 from halfway.errors import Conflict, InvalidInput, KeyConflict
 from halfway.ports import Started
 from halfway.store import Store, open_store
+from tests.engine.recovery import execute
 from tests.store.world import LOCKED, MARKED, ROUTE, TWO, apply, begin, claim, new_run, put, read, start, succeed
 
 
@@ -100,38 +101,42 @@ def test_only_one_run_holds_a_resource_and_the_others_follow_in_order(store: Sto
     epoch = begin(store)
     claim(store, one.run_id, epoch, LOCKED)
     with store.runs.change() as turn:
-        assert turn.blocked(10) == []
-        assert not turn.take_resource(two.run_id)
+        assert turn.flow.in_line(10) == []
+        assert turn.flow.take([two.run_id]) == frozenset()
     succeed(store, one.run_id, LOCKED)
     with store.runs.change() as turn:
-        assert turn.blocked(10) == [two.run_id]
-        assert not turn.take_resource(three.run_id)
-        assert turn.take_resource(two.run_id)
-        assert turn.take_resource(two.run_id)
+        assert turn.flow.in_line(10) == [two.run_id, three.run_id]
+        assert turn.flow.take([two.run_id, three.run_id]) == {two.run_id}
+        assert turn.flow.take([two.run_id]) == {two.run_id}
     snapshot = apply(store, two.run_id, LOCKED, Unblocked())
     assert (snapshot.run.blocked, snapshot.records[Key("first")].status) == (False, RecordStatus.PENDING)
     with store.runs.change() as turn:
-        assert turn.blocked(10) == []
+        assert turn.flow.in_line(10) == []
 
 
-def test_a_run_that_was_cancelled_while_it_waited_takes_no_resource(store: Store) -> None:
+def test_a_run_that_was_cancelled_while_it_waited_stands_in_no_line(store: Store, url: str) -> None:
     """B39: between being found and being locked it may have ended; a resource given to it would never come back."""
-    one, two = start(store, key="one", resource="r"), start(store, key="two", resource="r")
+    one, two = start(store, LOCKED, key="one", resource="r"), start(store, LOCKED, key="two", resource="r")
     for run_id in (two.run_id, one.run_id):
         run = read(store, run_id).run
         ended = run._replace(status=RunStatus.CANCELLED, revision=run.revision + 1, ended_at=1)
         put(store, run_id, SetRun(ended, ended=True))
+    assert [row[:3] for row in execute(url, "select run_id, slots, waits_from from halfway_claim order by run_id")] == [
+        (one.run_id, 1, None), (two.run_id, 1, None),
+    ]  # fmt: skip
+    assert execute(url, "select count(*) from halfway_lease") == [(0,)]
     with store.runs.change() as turn:
-        assert not turn.take_resource(two.run_id)
+        assert turn.flow.in_line(10) == []
 
 
 def test_a_new_run_does_not_overtake_those_that_wait(store: Store) -> None:
     one, two = store.runs.create([new_run(LOCKED, resource="order:1") for _ in range(2)])
     claim(store, one.run_id, begin(store), LOCKED)
     succeed(store, one.run_id, LOCKED)
-    assert start(store, LOCKED, resource="order:1").ready == ()
+    three = start(store, LOCKED, resource="order:1")
+    assert three.ready == ()
     with store.runs.change() as turn:
-        assert turn.blocked(10) == [two.run_id]
+        assert turn.flow.in_line(10) == [two.run_id, three.run_id]
 
 
 def test_a_run_whose_deadline_has_passed_ends_at_once_and_holds_nothing(store: Store) -> None:

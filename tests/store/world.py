@@ -10,6 +10,7 @@ import psycopg
 from halfway.domain.decide import decide, evolve
 from halfway.domain.draft import Audit, Change, Payload
 from halfway.domain.facts import Claimed, CloseWait, Command, Fact, Finished, OpenWait, SetRun
+from halfway.domain.line import Claim
 from halfway.domain.run import Ended, Key, Report, Snapshot
 from halfway.domain.spec import Effect, Sort, StepSpec, WorkflowSpec
 from halfway.ports import Arrival, NewEvent, NewRun, Received, Started
@@ -36,7 +37,8 @@ LOCKED = spec_of(step("first"), type="locked", locked=True)
 
 def new_run(spec: WorkflowSpec = TWO, **options: object) -> NewRun:
     new = NewRun(new_id(), spec, "{}", None, None, "", 0, None, "tester")
-    return new._replace(**options)
+    new = new._replace(**options)
+    return new if new.resource is None or new.claims else new._replace(claims=(Claim(f"resource:{new.resource}"),))
 
 
 def start(store: Store, spec: WorkflowSpec = TWO, **options: object) -> Started:

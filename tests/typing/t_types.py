@@ -479,7 +479,7 @@ Workflow("X", Lead, version=1, owner="x", key=None, runbook={3: "x"})  # E: neit
 Workflow("X", Lead, version="1", owner="x", key=None)  # E: a version is a number
 Retry()  # E: a retry says how often
 Retry(3, wait=5)  # E: a time is a timedelta
-Queue("gpu", concurrency=1)  # E: there are no limits yet
+Queue("gpu", concurrency="1")  # E: a limit is a number
 
 
 # ── from outside ──

@@ -19,7 +19,7 @@ from halfway.authoring.events import is_name
 from halfway.authoring.items import streamed_adapter
 from halfway.authoring.keys import key_of
 from halfway.authoring.options import check_then, checked_on_failure, positive
-from halfway.authoring.policy import microseconds
+from halfway.authoring.policy import HIGHEST_LIMIT, microseconds
 from halfway.authoring.schemas import Misshapen, adapter_for, fingerprint
 from halfway.authoring.step import Step
 from halfway.authoring.steps import Handler
@@ -56,6 +56,8 @@ def check_workflow(
     stuck_after: timedelta | None,
     keyed: bool,
     locked: bool,
+    concurrency: int | None,
+    concurrency_per_key: int | None,
 ) -> WorkflowSpec:
     """The workflow's own options as a Spec without steps; raises Misshapen for one that cannot work."""
     if not is_name(name):
@@ -79,8 +81,16 @@ def check_workflow(
         stuck_after=None if stuck_after is None else microseconds(positive("stuck_after", stuck_after)),
         keyed=keyed,
         locked=locked,
+        concurrency=_checked_limit("concurrency", concurrency),
+        concurrency_per_key=_checked_limit("concurrency_per_key", concurrency_per_key),
         runbook=_runbook(runbook),
     )
+
+
+def _checked_limit(name: str, limit: int | None) -> int | None:
+    if limit is not None and not (_is_whole(limit) and 1 <= limit <= HIGHEST_LIMIT):
+        raise Misshapen(f"{name} is {limit!r}.", f"Give a whole number of at least 1 and at most {HIGHEST_LIMIT}.")
+    return limit
 
 
 def _runbook(given: Runbook) -> tuple[tuple[str, str], ...]:

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias, cast
 
+from halfway.domain.line import Limits
 from halfway.domain.spec import RetrySpec
 from halfway.errors import DefinitionError
 
 ExceptionTypes: TypeAlias = type[Exception] | tuple[type[Exception], ...]
 
+HIGHEST_LIMIT = 100_000
 LONGEST = timedelta(days=3650)  # keeps every time within the integers of both databases
 _MICROSECOND = timedelta(microseconds=1)
 _QUEUE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -80,11 +82,26 @@ class Errors:
 
 @dataclass(frozen=True)
 class Queue:
-    """Where steps wait for a worker; a worker serves one or more queues."""
+    """Where steps wait for a worker; a worker serves one or more queues.
+
+    concurrency: so many of its attempts at once, over all workers. per_minute: so many attempts begin in any minute. A queue that is
+    named without limits somewhere has those that are said elsewhere.
+    """
 
     name: str
+    concurrency: int | None = None
+    per_minute: int | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """What it allows, as data."""
+        return Limits(self.concurrency, self.per_minute)
 
     def __post_init__(self) -> None:
+        for name in ("concurrency", "per_minute"):
+            given: object = getattr(self, name)
+            if given is not None and not (isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= HIGHEST_LIMIT):
+                raise _refused("Queue", f"{name} is {given!r}.", f"Give a whole number of at least 1 and at most {HIGHEST_LIMIT}.")
         if not _is_text(self.name) or not _QUEUE_NAME.fullmatch(self.name):
             raise _refused("Queue", f"the name {self.name!r} is not allowed.", "Use a-z, 0-9, '-' and '_', at most 64.")
 

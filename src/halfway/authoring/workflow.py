@@ -17,6 +17,7 @@ from halfway.authoring.schemas import Misshapen
 from halfway.authoring.steps import Handler
 from halfway.authoring.triggers import Trigger
 from halfway.authoring.values import decode, encode
+from halfway.domain.line import Claim
 from halfway.domain.spec import OnFailure, PastDeadline, Then, WorkflowSpec
 from halfway.errors import InvalidInput
 
@@ -51,17 +52,22 @@ class Workflow(Scheduled[I], Generic[I]):
         retry: Retry = THREE_TIMES,
         errors: Errors = NO_ERRORS,
         queue: Queue = DEFAULT_QUEUE,
+        concurrency: int | None = None,
+        concurrency_key: Callable[[I], str] | None = None,
+        concurrency_per_key: int = 1,
     ) -> None:
         """key: names the business case, without personal data; None: every start is a new run.
 
-        resource: one run at a time has it. timeout: of the whole run; the time it waits is not counted.
-        on_failure: what a step's final failure means if the step does not say; None: COMPENSATE where all that is done before can be
-        undone without a person, else FAIL. runbook: what a person should do, by error class or code; None: about every other error.
+        resource: one run at a time has it, of whichever workflow. concurrency: so many runs of this workflow at once; concurrency_key:
+        and so many (`concurrency_per_key`) for each key that it names. The others wait in order.
+        timeout: of the whole run; the time it waits is not counted. on_failure: what a step's final failure means if the step does not
+        say; None: COMPENSATE where all that is done before can be undone without a person, else FAIL. runbook: what a person should do,
+        by error class or code; None: about every other error.
         """
         super().__init__(name, input, Defaults(on_failure=on_failure, retry=retry, errors=errors, queue=queue))
         self._built: Built | None = None
         self.version = version
-        self._key, self._resource = key, resource
+        self._key, self._resource, self._concurrency_key = key, resource, concurrency_key
         try:
             self._frame = check_workflow(
                 name,
@@ -75,6 +81,8 @@ class Workflow(Scheduled[I], Generic[I]):
                 stuck_after=stuck_after,
                 keyed=key is not None,
                 locked=resource is not None,
+                concurrency=concurrency,
+                concurrency_per_key=None if concurrency_key is None else concurrency_per_key,
             )
         except Misshapen as bad:
             raise self._refusal(bad.problem, bad.remedy) from None
@@ -103,6 +111,24 @@ class Workflow(Scheduled[I], Generic[I]):
     def resource_of(self, input: I) -> str | None:
         """What a run with this input has for itself; None if nothing."""
         return None if self._resource is None else key_of(f"resource of {self.name}", self._resource, input)
+
+    def claims_of(self, input: I) -> tuple[Claim, ...]:
+        """What a run with this input must hold before it begins, in order of the key."""
+        frame = self._frame
+        resource, found = self.resource_of(input), list[Claim]()
+        if resource is not None:
+            found.append(Claim(f"resource:{resource}"))
+        if frame.concurrency is not None:
+            found.append(Claim(f"workflow:{self.name}", frame.concurrency))
+        if self._concurrency_key is not None and frame.concurrency_per_key is not None:
+            key = key_of(f"concurrency key of {self.name}", self._concurrency_key, input)
+            found.append(Claim(f"workflow:{self.name}:{key}", frame.concurrency_per_key))
+        return tuple(sorted(found))
+
+    @property
+    def queues(self) -> frozenset[Queue]:
+        """The queues in which its steps wait."""
+        return frozenset(draft.settings.queue for _, draft in self._graph.steps.values())
 
     def encode(self, input: I) -> str:
         """The input as JSON text."""

@@ -27,6 +27,8 @@ main = Lazy(
         "probe": ("halfway.cli.decisions:probe", "Ask the outside world now whether a step happened."),
         "release": ("halfway.cli.decisions:release", "Open the business record that a step in doubt holds."),
         "batch": ("halfway.cli.batches:batch", "Order something for many runs at once."),
+        "queue": ("halfway.cli.queues:queue", "Look at queues, pause and resume them."),
+        "workflow": ("halfway.cli.queues:workflow", "Look at workflows as a whole, pause and resume them."),
         "event": ("halfway.cli.events:event", "Send a message that runs wait for, or list what came."),
         "schedule": ("halfway.cli.schedules:schedule", "Look at schedules, pause them, start runs by hand."),
         "backfill": ("halfway.cli.schedules:backfill", "Start runs for times that have passed."),

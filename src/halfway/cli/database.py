@@ -115,7 +115,9 @@ def doctor(*, app: str | None, url: str | None, as_json: bool) -> None:
     if place.app is not None:
         codes = {step.code for workflow in load_app(place).workflows.values() for step in workflow.spec.steps}
     with control(app, url) as runs:
-        notes = [*_database(runs), *_workers(runs), *_work(runs, codes), *_mail(runs), *_schedules(runs), *_roles(runs.specs())]
+        notes = [
+            *_database(runs), *_workers(runs), *_queues(runs), *_work(runs, codes), *_mail(runs), *_schedules(runs), *_roles(runs.specs()),
+        ]  # fmt: skip
     if as_json:
         print_json([note.json() for note in notes])
         return
@@ -130,6 +132,10 @@ NOTES = {
     "A worker that is frozen, not dead, counts as alive.",
     "WORKER_ALIVE": "Worker {epoch}: process {pid} on {host}, running {running}, since {since}.",
     "NO_WORKER": "No worker is running. Start one: halfway worker",
+    "NOT_SERVED": "Nobody serves the queue {queue}, in which steps of {workflows} wait; ready now: {ready}. "
+    "Start a worker: halfway worker --queue {queue}",
+    "QUEUE_RESTS": "The queue {queue} is paused since {since}: {reason}",
+    "WORKFLOW_RESTS": "The workflow {type} is paused since {since}: {reason}",
     "CODE_MISSING": "Run {run}: step {step} is ready, and the app has not the code it needs (queue {queue}, since {since}).",
     "WORK_WAITS": "Run {run}: step {step} is ready since {since}, and no worker has taken it (queue {queue}). Perhaps none has its code.",
     "UNDELIVERED": "Message {message} ({what} of run {run}) was not handed over to {role} in {tries} tries: {error}",
@@ -159,6 +165,22 @@ def _workers(runs: Control) -> Iterator[Note]:
         yield Note("ok", "WORKER_ALIVE", told)
     if not alive:
         yield Note("problem", "NO_WORKER", {})
+
+
+def _queues(runs: Control) -> Iterator[Note]:
+    """Queues that nobody serves, though somebody works; and what is paused."""
+    found = runs.queues.all()
+    served = any(queue.workers for queue in found)
+    for queue in found:
+        if served and not queue.workers and queue.workflows:
+            yield Note("problem", "NOT_SERVED", {"queue": queue.name, "workflows": ", ".join(queue.workflows), "ready": queue.ready})
+        if queue.pause is not None:
+            told: dict[str, object] = {"queue": queue.name, "since": short_time(queue.pause.since), "reason": queue.pause.reason}
+            yield Note("note", "QUEUE_RESTS", told)
+    for workflow in runs.queues.workflows():
+        if workflow.pause is not None:
+            told = {"type": workflow.type, "since": short_time(workflow.pause.since), "reason": workflow.pause.reason}
+            yield Note("note", "WORKFLOW_RESTS", told)
 
 
 def _work(runs: Control, codes: set[str] | None) -> Iterator[Note]:

@@ -128,7 +128,7 @@ def control(app: str | None, url: str | None, *, code: bool = False) -> Generato
         roles = place.roles if loaded is None or place.roles is not None else loaded.roles
         yield Control(
             store.runs, store.reading, store.attention, workflows=workflows, wake=_nobody, can=None if loaded is None else loaded.can,
-            members=roles, batches=store.batches, timetable=store.schedules, new_id=new_id,
+            members=roles, batches=store.batches, timetable=store.schedules, queues=store.queues, new_id=new_id,
         )  # fmt: skip
     finally:
         store.close()

@@ -8,6 +8,7 @@ from halfway.cli.i18n import _
 from halfway.cli.options import common, where
 from halfway.cli.output import bounded, chat, print_json, short_time, table
 from halfway.cli.place import control
+from halfway.control.reading import RunLine
 from halfway.domain.lifecycle import RunStatus
 
 STATUSES = click.Choice([status.value for status in RunStatus], case_sensitive=False)
@@ -31,10 +32,17 @@ def runs(*, status: str | None, kind: str | None, search: str | None, limit: int
         chat(_("There are no such runs."))
         return
     rows = [
-        (line.id, line.status.value, f"{line.type} v{line.version}", bounded(line.key or "", 60), ", ".join(line.current), changed)
+        (line.id, line.status.value, f"{line.type} v{line.version}", bounded(line.key or "", 60), _stands(line), changed)
         for line in lines
         for changed in (short_time(line.updated_at),)
     ]
     table((_("run"), _("status"), _("workflow"), _("key"), _("at"), _("changed")), rows)
     if len(lines) == limit:
         chat(_("There may be more; see --limit and --search."))
+
+
+def _stands(line: RunLine) -> str:
+    """At which steps it stands, and what keeps it from going on."""
+    told = {"PAUSED": _("paused"), "LIMIT": _("waits for a limit"), "LINE": _("stands in line")}.get(line.kept_by, "")
+    steps = ", ".join(line.current)
+    return f"{steps} ({told})".strip() if told else steps

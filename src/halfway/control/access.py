@@ -23,22 +23,10 @@ Members = Mapping[str, Sequence[str]]
 
 ADMIN = "admin"  # may do everything
 OPERATOR = "operator"  # may order what repeats or stops nothing but what a machine may repeat or stop
-OPERATING = frozenset(
-    {
-        "resume",
-        "retry",
-        "retry-input",
-        "cancel",
-        "probe",
-        "compensate",
-        "batch",
-        "send-event",
-        "schedule-pause",
-        "schedule-resume",
-        "schedule-trigger",
-        "backfill",
-    }
-)
+OPERATING = frozenset({
+    "resume", "retry", "retry-input", "cancel", "probe", "compensate", "batch", "send-event", "schedule-pause", "schedule-resume",
+    "schedule-trigger", "backfill", "pause-queue", "resume-queue", "pause-workflow", "resume-workflow",
+})  # fmt: skip
 
 
 def everyone(actor: str, action: str, about: Demand) -> bool:

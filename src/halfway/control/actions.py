@@ -298,6 +298,10 @@ class Actions:
             problem = f"its resource is {workflow.resource_of(input)}, and this run holds {run.resource}."
             remedy = "Cancel this run and start another."
             raise Conflict("ACTION_REFUSED", action="retry --input", run=run.id, problem=problem, remedy=remedy)
+        if workflow.claims_of(input) != workflow.claims_of(workflow.parse(draft.input)):
+            problem = "its concurrency key is another one, and this run has its place under the former."
+            remedy = "Cancel this run and start another."
+            raise Conflict("ACTION_REFUSED", action="retry --input", run=run.id, problem=problem, remedy=remedy)
         return workflow.encode(input)
 
 

@@ -15,11 +15,13 @@ from halfway.control.access import OPERATOR, Can, Demand, Members
 from halfway.control.batches import Bulk
 from halfway.control.desk import Desk, runbook_of
 from halfway.control.events import Events, Sent
+from halfway.control.queues import QueueDesk
 from halfway.control.schedules import Calendar
 from halfway.control.shown import AuditShown, audit_shown, instant, json_text, moment, plan_json, rfc3339
 from halfway.control.steps import StepShown, steps_shown
 from halfway.domain.explain import EffectView, Explanation, explain
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
+from halfway.domain.line import Traffic
 from halfway.domain.run import Record, Snapshot
 from halfway.domain.sentences import SENTENCES, Sentence
 from halfway.domain.spec import WorkflowSpec
@@ -33,6 +35,7 @@ from halfway.ports import (
     Detail,
     JournalRow,
     NewEvent,
+    Queues,
     Reading,
     Row,
     RunStore,
@@ -124,6 +127,7 @@ class RunLine:
     status: RunStatus
     key: str | None
     current: tuple[str, ...]
+    kept_by: str  # PAUSED, LIMIT, LINE; empty: nothing of this keeps it from going on
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
@@ -132,7 +136,8 @@ class RunLine:
     def to_json(self) -> Json:
         return {
             "id": self.id, "type": self.type, "version": self.version, "status": self.status.value, "idempotencyKey": self.key,
-            "currentStep": next(iter(self.current), None), "createdAt": rfc3339(self.created_at), "startedAt": rfc3339(self.started_at),
+            "currentStep": next(iter(self.current), None), "keptBy": self.kept_by or None,
+            "createdAt": rfc3339(self.created_at), "startedAt": rfc3339(self.started_at),
             "completedAt": rfc3339(self.ended_at), "updatedAt": rfc3339(self.updated_at),
         }  # fmt: skip
 
@@ -155,12 +160,13 @@ class Control(Desk):
 
     def __init__(
         self, runs: RunStore, reading: Reading, attention: Attention, *, workflows: Iterable[Workflow[Any]] = (),
-        wake: Callable[[tuple[str, ...]], None], batches: Batches, timetable: Timetable, new_id: Callable[[], str], can: Can | None = None,
-        members: Members | None = None,
+        wake: Callable[[tuple[str, ...]], None], batches: Batches, timetable: Timetable, queues: Queues,
+        new_id: Callable[[], str], can: Can | None = None, members: Members | None = None,
     ) -> None:  # fmt: skip
         super().__init__(runs, reading, attention, workflows=workflows, wake=wake, can=can, members=members)
         self._new_id = new_id
         self.schedules = Calendar(timetable, runs, reading, workflows=self._workflows.values(), can=self._can, wake=wake, new_id=new_id)
+        self.queues = QueueDesk(queues, reading, self.specs, can=self._can)
         self.batches = Bulk(self, batches, runs, reading, can=self._can, new_id=new_id)
 
     def send(self, name: str, payload: str, *, key: str, id: str, source: str = "", actor: str = "") -> Sent:
@@ -186,7 +192,7 @@ class Control(Desk):
         attention, run_id = self._attention, detail.run.id
         return _shown(
             self._runs.spec(detail.run.hash), detail, journal=story, audit=self._reading.audit(run_id), waits=attention.waits(run_id),
-            holds=attention.holds(run_id), workers=workers,
+            holds=attention.holds(run_id), workers=workers, traffic=self.queues.traffic(detail.run.type, run_id),
         )  # fmt: skip
 
     def runs(
@@ -196,7 +202,8 @@ class Control(Desk):
         """Runs, the newest first; `before` is the last one of the page before."""
         wanted = None if status is None else RunStatus(status)
         rows = self._reading.runs(status=wanted, type=type, search=search, limit=limit, before=before)
-        return tuple(_line(row) for row in rows)
+        kept_by = self.queues.keeping()
+        return tuple(_line(row, kept_by(self._runs.spec(row.run.hash), row)) for row in rows)
 
     def workers(self) -> Sequence[WorkerRow]:
         """Worker processes: all that are alive, and the latest others."""
@@ -233,11 +240,11 @@ class Control(Desk):
 
 def _shown(
     spec: WorkflowSpec, detail: Detail, *, journal: Sequence[JournalRow], audit: Sequence[AuditRow], waits: Sequence[WaitRow],
-    holds: Sequence[tuple[str, str]], workers: int,
+    holds: Sequence[tuple[str, str]], workers: int, traffic: Traffic,
 ) -> Shown:  # fmt: skip
     """Puts together what the database knows about one run."""
     run, records = detail.run, {one.record.key: one.record for one in detail.records}
-    explanation = explain(spec, Snapshot(run, records), detail.now, workers=workers)
+    explanation = explain(spec, Snapshot(run, records), detail.now, workers=workers, traffic=traffic)
     steps = tuple(steps_shown(spec, detail, waits, explanation.effects))
     return Shown(
         id=run.id, type=run.type, version=run.version, status=run.status, revision=run.revision, correlation_id=run.correlation_id,
@@ -270,10 +277,11 @@ def _entry(run_id: str, row: JournalRow) -> EntryShown:
     )  # fmt: skip
 
 
-def _line(row: Row) -> RunLine:
+def _line(row: Row, kept_by: str) -> RunLine:
     run = row.run
     return RunLine(
         id=run.id, type=run.type, version=run.version, status=run.status, key=row.key, current=row.current,
+        kept_by=kept_by,
         created_at=instant(run.created_at), started_at=moment(run.started_at), ended_at=moment(run.ended_at),
         updated_at=instant(row.updated_at),
     )  # fmt: skip

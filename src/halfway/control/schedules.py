@@ -172,7 +172,8 @@ class Calendar:
             return None
         text, id = workflow.encode(input), self._new_id()
         key, resource = workflow.key_of(input), workflow.resource_of(input)
-        return NewRun(id, workflow.spec, text, key, resource, id, 0, None, actor=actor or f"schedule:{name}")
+        claims = workflow.claims_of(input)
+        return NewRun(id, workflow.spec, text, key, resource, id, 0, None, actor=actor or f"schedule:{name}", claims=claims)
 
     # ── parts ──
 

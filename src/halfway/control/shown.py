@@ -35,7 +35,7 @@ class AuditShown:
     def to_json(self) -> Json:
         return {
             "at": rfc3339(self.at), "actorId": self.actor, "action": self.action, "reason": self.reason, "step": self.step or None,
-            "evidence": self.evidence or None, "before": self.before, "after": self.after,
+            "evidence": self.evidence or None, "before": self.before or None, "after": self.after or None,
             "refused": self.refused or None,
         }  # fmt: skip
 

@@ -28,7 +28,7 @@ class Coming(NamedTuple):
 def coming(view: View) -> Iterator[Coming]:
     run = view.snapshot.run
     if run.blocked:
-        yield Coming(Sentence("RESOURCE_TAKEN", {"resource": run.resource or ""}), None)
+        yield from (Coming(sentence, None) for sentence in _line(view))
     for record in view.of_kind(Kind.STEP, Kind.COMPENSATION):
         yield from _of_acting(view, record)
     for record in view.of_kind(*HELPERS):
@@ -58,10 +58,36 @@ def _of_acting(view: View, record: Record) -> Iterator[Coming]:
         code = f"{undo}PROBE_AT" if view.unit(record).probe is not None else f"{undo}ASKS_AT"
         yield Coming(Sentence(code, {"step": step, "at": moment(max(record.ready_at, view.now))}), record.ready_at)
     elif record.status is RecordStatus.PENDING and record.ready_at > view.now:
-        code = "HELD_AT" if record.code == HELD else f"{undo}RETRY_AT"
+        code = "HELD_AT" if record.code == HELD else f"{undo}RETRY_AT" if record.attempts else "STARTS_AT"
         yield Coming(Sentence(code, {"step": step, "at": moment(record.ready_at)}), record.ready_at)
     elif record.status is RecordStatus.PENDING:
-        yield Coming(Sentence(f"{undo}READY", {"step": step}), None)
+        yield _kept_from(view, record) or Coming(Sentence(f"{undo}READY", {"step": step}), None)
+
+
+def _line(view: View) -> Iterator[Sentence]:
+    """For what it stands in line."""
+    run = view.snapshot.run
+    for key, slots in view.traffic.line:
+        what, _, name = key.partition(":")
+        told: dict[str, object] = {"type": run.type, "limit": slots, "resource": name, "key": name.partition(":")[2]}
+        yield Sentence("RESOURCE_TAKEN" if what == "resource" else "KEY_FULL" if ":" in name else "WORKFLOW_FULL", told)
+    if not view.traffic.line:
+        yield Sentence("IN_LINE", {})
+
+
+def _kept_from(view: View, record: Record) -> Coming | None:
+    """What keeps a ready record from starting, if it is a limit or a pause."""
+    traffic, queue = view.traffic, view.unit(record).queue
+    told: dict[str, object] = {"step": record.key.step, "queue": queue, "type": view.snapshot.run.type}
+    if record.key.kind is Kind.STEP and traffic.paused_type:
+        return Coming(Sentence("WORKFLOW_PAUSED", told), None)
+    if record.key.kind is Kind.STEP and queue in traffic.paused_queues:
+        return Coming(Sentence("QUEUE_PAUSED", told), None)
+    if queue in traffic.more_at:
+        return Coming(Sentence("QUEUE_RATE", {**told, "at": moment(traffic.more_at[queue])}), traffic.more_at[queue])
+    if queue in traffic.full:
+        return Coming(Sentence("QUEUE_FULL", {**told, "limit": traffic.full[queue]}), None)
+    return None
 
 
 def _end_of_wait(view: View, record: Record, until: int) -> Coming:

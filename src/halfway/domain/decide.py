@@ -30,6 +30,7 @@ from halfway.domain.facts import (
     Order,
     ParentStopped,
     PassDown,
+    Postponed,
     ReleaseHold,
     ReopenItems,
     SetRun,
@@ -80,10 +81,8 @@ def _take_in(turn: Turn, fact: Fact) -> None:
             outcome.late(turn, fact)
         case Gone():
             outcome.gone(turn, turn.records[fact.key], fact.n, fact.at)
-        case Created():
-            turn.note("workflow.started")
-        case Unblocked():
-            turn.run = turn.run._replace(blocked=False)
+        case Created() | Unblocked() | Postponed():
+            _begin(turn, fact)
         case Arrived():
             waits.arrived(turn, turn.records[fact.key], fact.source)
         case LookAgain():
@@ -103,6 +102,26 @@ def _hear(turn: Turn, fact: AtRest | ChildEnded | ParentStopped | Order) -> None
             children.parent_stopped(turn)
         case _:
             orders.carry_out(turn, fact)
+
+
+def _begin(turn: Turn, fact: Created | Unblocked | Postponed) -> None:
+    match fact:
+        case Created():
+            turn.note("workflow.started")
+        case Unblocked():
+            turn.run = turn.run._replace(blocked=False)
+        case Postponed():
+            _postpone(turn, fact)
+
+
+def _postpone(turn: Turn, fact: Postponed) -> None:
+    """Its first steps start later; a run that has begun cannot be put off."""
+    if fact.new_input:
+        turn.commands.append(EditInput(keep=False))
+    turn.note("workflow.postponed", at=fact.at)
+    for record in turn.of_kind(Kind.STEP):
+        if record.status is RecordStatus.PENDING and record.ready_at is not None:
+            turn.move(record._replace(ready_at=fact.at), Trigger.BECAME_READY)
 
 
 def _watch_the_time(turn: Turn) -> None:

@@ -50,6 +50,7 @@ class Change(NamedTuple):
     audit: Audit | None = None
     new_input: str | None = None  # JSON text, of EditInput
     wakes: bool = False  # whoever decided does not look after the items of the run: a worker must
+    slots: Mapping[str, tuple[str, int]] = {}  # what its attempts take with their start: (key, slot) by holder
 
 
 class Item(NamedTuple):

@@ -11,6 +11,7 @@ from halfway.domain.coming import Coming, coming
 from halfway.domain.effects import EffectView, effects
 from halfway.domain.joins import RULED_OUT, WAIVED, is_passed
 from halfway.domain.lifecycle import RecordStatus
+from halfway.domain.line import NO_TRAFFIC, Traffic
 from halfway.domain.run import Kind, Record, Snapshot
 from halfway.domain.sentences import Sentence
 from halfway.domain.spec import WorkflowSpec
@@ -35,9 +36,9 @@ class Explanation:
     next: tuple[Suggestion, ...]
 
 
-def explain(spec: WorkflowSpec, snapshot: Snapshot, now: int, *, workers: int | None = None) -> Explanation:
-    """`workers`: how many are alive, None if that is not known."""
-    view = View(spec, snapshot, now, workers)
+def explain(spec: WorkflowSpec, snapshot: Snapshot, now: int, *, workers: int | None = None, traffic: Traffic = NO_TRAFFIC) -> Explanation:
+    """`workers`: how many are alive, None if that is not known. `traffic`: what others keep it from."""
+    view = View(spec, snapshot, now, workers, traffic)
     steps = view.steps
     done = sum(record.status is RecordStatus.SUCCESS or record.code == RULED_OUT for record in steps)
     current = _current(view)

@@ -53,7 +53,14 @@ class LookAgain(NamedTuple):
 
 
 class Unblocked(NamedTuple):
-    """The run holds its resource now."""
+    """The run holds now what it must hold before it begins."""
+
+
+class Postponed(NamedTuple):
+    """The run begins at this time and not before; `new_input`: with another input."""
+
+    at: int
+    new_input: bool = False
 
 
 class Arrived(NamedTuple):
@@ -147,7 +154,9 @@ class ReleaseAsked(NamedTuple):
 Order = (
     CancelAsked | ResumeAsked | RetryAsked | MarkedSuccess | ProbeAsked | SkipAsked | CompensateAsked | Approved | Rejected | ReleaseAsked
 )
-Fact = Created | Claimed | Finished | Late | Gone | LookAgain | Unblocked | Arrived | AtRest | ChildEnded | ParentStopped | Order
+Fact = (
+    Created | Postponed | Claimed | Finished | Late | Gone | LookAgain | Unblocked | Arrived | AtRest | ChildEnded | ParentStopped | Order
+)
 
 
 # ── commands ──
@@ -257,7 +266,9 @@ class ReleaseHold(NamedTuple):
 
 
 class EditInput(NamedTuple):
-    """The run's input is replaced by the payload of the order; the old one is kept."""
+    """The run's input is replaced by the payload of the order; the old one is kept, if anything has begun with it."""
+
+    keep: bool = True
 
 
 class Tell(NamedTuple):

@@ -88,8 +88,8 @@ def reopen(turn: Turn) -> None:
 
 def open_again(turn: Turn) -> None:
     timeout_at = turn.now + turn.spec.timeout if turn.spec.timeout is not None else None
-    # A run that had ended holds its resource no longer: it waits in line for it again.
-    blocked = turn.run.blocked or (turn.run.status in FINAL and turn.run.resource is not None)
+    # A run that had ended holds nothing any longer: it waits in line again.
+    blocked = turn.run.blocked or (turn.run.status in FINAL and turn.spec.in_line)
     turn.run = turn.run._replace(intent=None, undo=None, timeout_at=timeout_at, timeout_left=None, blocked=blocked)
     turn.reopened = True
 

@@ -188,7 +188,7 @@ class RunRow(NamedTuple):
     priority: int = 0
     correlation_id: str = ""
     resource: str | None = None
-    blocked: bool = False  # waits for another run to release its resource
+    blocked: bool = False  # stands in line for what it must hold before it begins
     created_at: int = 0
     started_at: int | None = None
     ended_at: int | None = None

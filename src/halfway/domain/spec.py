@@ -297,6 +297,8 @@ class WorkflowSpec:
     stuck_after: int | None = None
     keyed: bool = False
     locked: bool = False  # one run at a time per resource
+    concurrency: int | None = None  # so many runs at once
+    concurrency_per_key: int | None = None  # so many runs at once for each key of its own
     input_schema: str = ""
     triggers: tuple[TriggerSpec, ...] = ()
     schedules: tuple[ScheduleSpec, ...] = ()
@@ -310,6 +312,11 @@ class WorkflowSpec:
     def holds(self) -> bool:
         """Whether any of its steps names a business record that it changes."""
         return any(step.holds for step in self.steps)
+
+    @property
+    def in_line(self) -> bool:
+        """Whether its runs must hold something before they begin, and stand in line for it."""
+        return self.locked or self.concurrency is not None or self.concurrency_per_key is not None
 
     @cached_property
     def waits(self) -> bool:

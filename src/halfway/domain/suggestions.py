@@ -59,6 +59,7 @@ def suggestions(view: View) -> Iterator[Suggestion]:
             yield from _give_up(view)
         case status:
             if not view.over and status not in AT_REST:
+                yield from _paused(view)
                 yield _goes_on(view)
             elif status is RunStatus.WAITING and not any(record.asks for record in view.records):
                 yield Suggestion(Sentence("JUST_WAITS", {}))
@@ -66,6 +67,16 @@ def suggestions(view: View) -> Iterator[Suggestion]:
             yield from orders
             if view.over and not orders:  # it failed after its effect, was stopped, and nothing can be undone
                 yield _start(view, "START_AFTER_ALL")
+
+
+def _paused(view: View) -> Iterator[Suggestion]:
+    """What was paused, where that is why it stands."""
+    type = view.snapshot.run.type
+    if view.traffic.paused_type:
+        yield Suggestion(Sentence("RESUME_WORKFLOW", {"type": type}), f"halfway workflow resume {type} --reason '…'")
+    ready = [record for record in view.of_kind(Kind.STEP) if record.status is RecordStatus.PENDING and record.ready_at is not None]
+    for queue in sorted({view.unit(record).queue for record in ready} & view.traffic.paused_queues):
+        yield Suggestion(Sentence("RESUME_QUEUE", {"queue": queue}), f"halfway queue resume {queue} --reason '…'")
 
 
 def _goes_on(view: View) -> Suggestion:

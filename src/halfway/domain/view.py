@@ -8,6 +8,7 @@ from functools import cached_property
 from halfway.domain.facts import Order
 from halfway.domain.items import are_under_way
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
+from halfway.domain.line import NO_TRAFFIC, Traffic
 from halfway.domain.ordering import in_doubt
 from halfway.domain.plan import Plan, plan
 from halfway.domain.run import Kind, Record, Snapshot, latest
@@ -24,6 +25,7 @@ class View:
     snapshot: Snapshot
     now: int
     workers: int | None
+    traffic: Traffic = NO_TRAFFIC
 
     @cached_property
     def records(self) -> tuple[Record, ...]:

@@ -20,11 +20,13 @@ class Catalog:
         self._specs: dict[str, WorkflowSpec] = {workflow.spec.hash: workflow.spec for workflow in workflows}
         self._handlers: dict[str, Handler] = {}
         self._own: dict[tuple[str, int, str], Handler] = {}
+        self._types: dict[str, str] = {}
         self.queues: set[str] = set()
         for workflow in workflows:
             for step in workflow.spec.steps:
                 handler = self._handlers[step.code] = workflow.handlers[step.name]
                 self._own[workflow.name, workflow.version, step.code] = handler
+                self._types[step.code] = workflow.name
                 self.queues.add(step.queue)
 
     def spec(self, hash: str) -> WorkflowSpec:
@@ -39,6 +41,10 @@ class Catalog:
 
     def routes(self, queues: Iterable[str]) -> frozenset[str]:
         return frozenset(f"{queue}/{code}" for queue in queues for code in self._handlers)
+
+    def type_of(self, route: str) -> str:
+        """The workflow to which the steps of a route belong."""
+        return self._types[route.rpartition("/")[2]]
 
     def on_loop(self, route: str, kind: Kind) -> bool:
         """Whether the function for this kind of record is `async def`."""

@@ -38,7 +38,7 @@ def _start(running: Running) -> Report:
     new = NewRun(
         id="", spec=child.spec, input=item.input, key=child.key_of(input), resource=child.resource_of(input),
         correlation_id=running.correlation_id, priority=running.priority, deadline_at=None, actor=f"run:{running.run_id}",
-        parent=Parent(running.run_id, running.record, running.attempt),
+        parent=Parent(running.run_id, running.record, running.attempt), claims=child.claims_of(input),
     )  # fmt: skip
     [started] = running.pump.runs.create([new])
     if started.ready:

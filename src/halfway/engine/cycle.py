@@ -25,11 +25,13 @@ from halfway.domain.facts import (
 )
 from halfway.domain.joins import missing
 from halfway.domain.lifecycle import RecordStatus
+from halfway.domain.line import rank
 from halfway.domain.run import ACTING, PROBED_BY, Ended, Key, Kind, Record, Report, Snapshot, draft_of, error_of
 from halfway.domain.spec import Sort
 from halfway.engine.attempt import Grant, Running
 from halfway.engine.calls import cause_of
 from halfway.engine.floor import Asked, Done, Floor, Free, Known, Place
+from halfway.engine.limits import MANY, Gate, settled
 from halfway.engine.local import STORED
 from halfway.engine.rescue import rescue
 from halfway.engine.tending import begin_items, moves_items
@@ -66,9 +68,11 @@ class Cycle:
         self.waits = False  # a run is locked elsewhere: look again soon
         self._taken: set[str] = set()  # runs about which something was decided in this cycle
         self._dropped: set[str] = set()
+        self._gate: Gate | None = None  # on a database where nothing is limited or paused there is none
 
     def decide(self, tx: Turn) -> None:
         self.now = tx.now
+        self._gate = Gate.of(tx.flow, self.floor.catalog, self.now)
         self._grant(tx)
         due = tx.due(DUE_AT_ONCE, repair=self.repair) if self.tick else ()
         strangers = self._strangers(tx)
@@ -91,6 +95,7 @@ class Cycle:
             self._hand_back_dropped()
         self._watch()
         changes = [change for draft in self.drafts.values() if (change := draft.change()) is not None]
+        changes = settled(self._gate, changes, self._due)
         touched = [run_id for run_id, draft in self.drafts.items() if draft.spec.fans and (run_id in due or moves_items(draft.commands))]
         if changes:
             tx.write(changes)
@@ -142,11 +147,15 @@ class Cycle:
         if not self.claim:
             return []
         rows: list[Ready] = []
+        if self._gate is not None:
+            self.floor.hot |= self._gate.expect((done.running.spec.queue for done in self.backlog), self.floor.routes)
         for route in self.floor.claimable():
             free = self.floor.pool(route, Kind.STEP).free
-            found = tx.ready(route, free)
+            room = MANY if self._gate is None else self._gate.room(route)
+            asked = min(free, room) or free
+            found = tx.ready(route, asked, steps=room > 0)
             rows.extend(found)
-            if len(found) < free:
+            if len(found) < asked or room == 0:
                 self.floor.hot.discard(route)
         return rows
 
@@ -203,6 +212,8 @@ class Cycle:
             return
         record = draft.records.get(running.record)
         n = running.attempt
+        if self._gate is not None and done.returned and (record is None or record.running is None or record.running.n != n):
+            self._gate.returned(running.run_id, running.record, n)
         if record is not None and record.running is not None and record.running.n == n:
             self._decide(draft, Finished(running.record, n, done.report), running.record, done.payload)
         elif done.again and (record is None or all(attempt.n != n for attempt in record.unsettled)):
@@ -248,6 +259,8 @@ class Cycle:
             self._undecided(run_id, fact)
             return ()
         self._taken.add(run_id)
+        if self._gate is not None:
+            self._gate.ended(run_id, commands)
         return commands
 
     def _undecided(self, run_id: str, fact: Fact) -> None:
@@ -346,6 +359,8 @@ class Cycle:
             if free[pool] <= 0:
                 self.floor.hot.add(place.route)
                 continue
+            if self._gate is not None and not self._gate.admits(place.route, self.drafts[place.run_id].spec.type, place.key.kind):
+                continue
             if self._start(place):
                 free[pool] -= 1
 
@@ -363,7 +378,7 @@ class Cycle:
                 if record.ready_at > self.now:
                     self._due(record.ready_at)
                 elif route in self.floor.routes:
-                    yield Place((-draft.before.run.priority, record.ready_at, run_id), run_id, key, route)
+                    yield Place((rank(draft.before.run.priority, record.ready_at), run_id), run_id, key, route)
         for ready in waiting:
             if ready.run_id not in self.drafts:  # its run is locked elsewhere
                 self.waits = True
@@ -389,6 +404,8 @@ class Cycle:
         begun = next((command for command in commands if isinstance(command, StartAttempt)), None)
         if begun is None:
             return False
+        if self._gate is not None:
+            self._gate.take(spec.queue, place.run_id, place.key, begun.n)
         self.started.append(
             Running(
                 self.floor, place.run_id, place.key, begun.n, handler=handler, spec=spec,
@@ -405,7 +422,7 @@ class Cycle:
 
     def _watch(self) -> None:
         for draft in self.drafts.values():
-            if draft.ended and draft.snapshot.run.resource is not None:
+            if draft.ended and draft.spec.in_line:
                 self.released = True
         if not self.tick:
             return

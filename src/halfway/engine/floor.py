@@ -86,7 +86,7 @@ class Floor(Desk, Protocol):
 class Place(NamedTuple):
     """A record's place in the line for a slot."""
 
-    order: tuple[int, int, str]
+    order: tuple[int, str]
     run_id: str
     key: Key
     route: str

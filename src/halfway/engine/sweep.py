@@ -12,7 +12,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from halfway.domain.contract import cut_short
-from halfway.domain.draft import Draft, Payload
+from halfway.domain.draft import Change, Draft, Payload
 from halfway.domain.facts import Fact, Finished, Gone, Unblocked
 from halfway.domain.run import ACTING, Ended, Key, Report, Snapshot
 from halfway.engine.catalog import Catalog
@@ -44,6 +44,7 @@ class Sweep:
         self._own = own
         self._seen: dict[str, Seen] = {}
         self._last_pass = monotonic()
+        self.freed = False  # the last pass has given back slots of queues
         self._observer = ""  # the life of the server in which beats were seen
 
     def blink(self) -> None:
@@ -72,18 +73,22 @@ class Sweep:
         return tuple(touched)
 
     def _unblock(self) -> Sequence[str]:
-        """Gives resources that are free to the runs that wait for them; not in the pump, which must never wait for a lock."""
+        """Gives what is free to the runs that stand in line for it; not in the pump, which must never wait for a lock."""
         touched: list[str] = []
         with self._runs.change(name="unblock") as tx:
-            waiting = tx.blocked(WAITING_AT_ONCE)
-            for run_id, draft in self._drafts(tx, waiting).items() if waiting else ():
-                run = draft.before.run  # it may have been cancelled since it was found
-                if run.blocked and run.ended_at is None and tx.take_resource(run_id):
-                    self._take(draft, Unblocked())
-                    change = draft.change()
-                    if change is not None:
-                        tx.write([change])
-                        touched.append(run_id)
+            self.freed = tx.flow.tidy() > 0
+            waiting = tx.flow.in_line(WAITING_AT_ONCE)
+            drafts = self._drafts(tx, waiting)
+            able = [run_id for run_id in waiting if run_id in drafts and _waits(drafts[run_id])]  # it may have been cancelled since
+            changes: list[Change] = []
+            for run_id in sorted(tx.flow.take(able)):
+                self._take(drafts[run_id], Unblocked())
+                change = drafts[run_id].change()
+                if change is not None:
+                    changes.append(change)
+                    touched.append(run_id)
+            if changes:
+                tx.write(changes)
         return touched
 
     def _is_over(self, epoch: Epoch, now: float) -> bool:
@@ -164,6 +169,10 @@ class Sweep:
             log.exception("a decision about run %s has failed; a person is needed", draft.before.run.id)
             rescue(draft, fact)
             return True
+
+
+def _waits(draft: Draft) -> bool:
+    return draft.before.run.blocked and draft.before.run.ended_at is None
 
 
 def _gone_at(epoch: Epoch, proven: bool, now: int) -> int | None:

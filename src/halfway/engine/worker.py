@@ -63,7 +63,9 @@ class Worker:
             raise InvalidInput("CONFIG_INVALID", source="of the worker", problem=problem, remedy="Make a new one with app.worker().")
         context.install()
         self._process = os.getpid()
-        self.epoch = self._lives.begin(host=socket.gethostname(), pid=os.getpid(), identity=self._identity, kill_after=self._kill_after)
+        self.epoch = self._lives.begin(
+            host=socket.gethostname(), pid=os.getpid(), identity=self._identity, kill_after=self._kill_after, queues=self._queues
+        )
         if self.begun is not None:
             self.begun(self.epoch)
         if self._lives.history_changed():  # the server has been restored, or another one has taken over, and starts may be missing
@@ -129,7 +131,7 @@ class Worker:
             self._sweep_now.clear()
             pause = self._settings.sweep
             try:
-                if self._sweep.sweep():
+                if self._sweep.sweep() or self._sweep.freed:
                     self.wake()
             except HalfwayError as error:
                 log.warning("the sweep is repeated: %s", error)

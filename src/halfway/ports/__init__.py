@@ -6,6 +6,7 @@ Implementations live in `store`; app.py puts them together.
 from __future__ import annotations
 
 from halfway.ports.events import Arrival, Inbox, Message, NewEvent, Outbox, Received, Task, Triggers
+from halfway.ports.flow import Flow, FlowState, LineRow, OpenQueue, PauseRow, QueueRow, Queues
 from halfway.ports.items import CountRow, ItemRow, Items, Listed, LoadedItems
 from halfway.ports.people import (
     AskRow,
@@ -36,6 +37,7 @@ from halfway.ports.reading import (
     WorkerRow,
 )
 from halfway.ports.running import (
+    Debounce,
     EpochOver,
     Evidence,
     Granted,
@@ -67,6 +69,7 @@ __all__ = [
     "BatchRow",
     "Batches",
     "CountRow",
+    "Debounce",
     "DefinitionRow",
     "Detail",
     "Epoch",
@@ -75,6 +78,8 @@ __all__ = [
     "Evidence",
     "EvidenceRow",
     "FailedTask",
+    "Flow",
+    "FlowState",
     "Granted",
     "GuardFailed",
     "Inbox",
@@ -83,6 +88,7 @@ __all__ = [
     "Items",
     "JournalRow",
     "Left",
+    "LineRow",
     "Listed",
     "Lives",
     "Loaded",
@@ -98,9 +104,13 @@ __all__ = [
     "NoPoints",
     "Notice",
     "Notifier",
+    "OpenQueue",
     "Outbox",
     "Parent",
+    "PauseRow",
     "Points",
+    "QueueRow",
+    "Queues",
     "Reading",
     "Ready",
     "Received",

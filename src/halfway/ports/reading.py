@@ -110,6 +110,7 @@ class WorkerRow(NamedTuple):
     started_at: int
     ended_at: int | None
     running: int  # attempts
+    queues: tuple[str, ...] = ()  # that it serves
 
 
 class DefinitionRow(NamedTuple):

@@ -7,9 +7,11 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from halfway.domain.draft import Audit, Change
+from halfway.domain.line import Claim
 from halfway.domain.run import Attempt, Key, Snapshot
 from halfway.domain.spec import WorkflowSpec
 from halfway.ports.events import Inbox, NewEvent, Received
+from halfway.ports.flow import Flow
 from halfway.ports.items import Items, Listed
 
 
@@ -19,6 +21,14 @@ class Parent(NamedTuple):
     run_id: str
     key: Key
     n: int
+
+
+class Debounce(NamedTuple):
+    """A start that each later one of the same key puts off; microseconds."""
+
+    key: str
+    wait: int
+    longest: int | None = None  # so long after the first one it begins in any case
 
 
 class NewRun(NamedTuple):
@@ -36,6 +46,8 @@ class NewRun(NamedTuple):
     again: str | None = None  # the reason for a second run under a key whose first run has ended
     parent: Parent | None = None  # which waits for it; its attempt must still run, else `GuardFailed`
     trigger: str | None = None  # the task that starts it, which is done with its creation
+    claims: tuple[Claim, ...] = ()  # what it must hold before it begins, in order of the key
+    debounce: Debounce | None = None
 
 
 class Started(NamedTuple):
@@ -125,6 +137,7 @@ class Turn(Protocol):
     now: int  # the database's time; never goes backwards in a process
     inbox: Inbox
     items: Items
+    flow: Flow
 
     def lock(self, ids: Sequence[str], *, wait: bool = False) -> Mapping[str, int]:
         """Locks these runs in order of id and answers their revisions; without `wait` those locked elsewhere are left out."""
@@ -134,8 +147,8 @@ class Turn(Protocol):
         """Reads locked runs with their records, open attempts and outputs."""
         ...
 
-    def ready(self, route: str, limit: int) -> Sequence[Ready]:
-        """The first due records of a route in (priority, ready_at), not locked."""
+    def ready(self, route: str, limit: int, *, steps: bool = True) -> Sequence[Ready]:
+        """The first due records of a route by their rank, not locked; without `steps` only what looks and what undoes."""
         ...
 
     def write(self, changes: Sequence[Change]) -> None:
@@ -154,10 +167,6 @@ class Turn(Protocol):
         """The attempts of this epoch that run according to the database; or its unsettled ones that are not yet known to be gone."""
         ...
 
-    def take_resource(self, run_id: str) -> bool:
-        """Gives the run its resource if it is free and nobody is before it."""
-        ...
-
     def due(self, limit: int, *, repair: int = 0) -> Sequence[str]:
         """Runs whose time has come (a doubt, a wait, a deadline, a timeout), what they wait for is here, or which nothing would ever
         move; at most `limit` of each kind.
@@ -165,10 +174,6 @@ class Turn(Protocol):
         `repair`: microseconds. Waits that were opened within that time are compared with what has come, whether or not somebody was told:
         either side of a race may have missed the other. It costs a look for each such wait, so it is for the sweep.
         """
-        ...
-
-    def blocked(self, limit: int) -> Sequence[str]:
-        """Runs that wait for a resource which is free; the first in line for each."""
         ...
 
 

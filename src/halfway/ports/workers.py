@@ -25,8 +25,8 @@ class Lives(Protocol):
     observer: str  # the life of the server in which the epochs were last read; beats are compared within one only
     beats: bool  # whether life is shown by beats; on SQLite it is an OS lock, and a beat writes nothing
 
-    def begin(self, *, host: str, pid: int, identity: str, kill_after: int | None) -> str:
-        """A new epoch."""
+    def begin(self, *, host: str, pid: int, identity: str, kill_after: int | None, queues: Sequence[str] = ()) -> str:
+        """A new epoch of a worker that serves these queues."""
         ...
 
     def beat(self, epoch: str) -> bool:

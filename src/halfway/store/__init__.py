@@ -3,11 +3,13 @@
 The order of locks, so that no two transactions ever wait for each other in a circle:
 
 1. the epoch of the worker (`change`, shared),
-2. one schedule and its ticks; tasks in order of id, business keys in order of (type, key), then resources in order of name (`create`);
+2. one schedule and its ticks; tasks in order of id, business keys and starts that are put off in order of (type, key), then what
+   runs claim in order of (key, slot) (`create`);
    business records in order of name, then effect marks (`mark`); events in order of (source, provider id) (`receive`),
 3. runs in order of id; a batch leaves out those that are locked elsewhere, a single order waits,
 4. events that are about to be used: those that are locked elsewhere are left out (`arrived`),
-5. rows of a run: attempts, records, journal, the run itself, leases, waits, audit. Only whoever holds the run writes them,
+5. queues with limits: those that are in another hand are left out (`open`),
+6. rows of a run: attempts, records, journal, the run itself, leases, waits, audit. Only whoever holds the run writes them,
    except for effect marks, evidence and artifacts: they touch attempts of the writer's own epoch only.
 
 Wakes, messages and tasks are only added beside all this, so to tell somebody else waits for nobody.
@@ -24,6 +26,7 @@ from halfway.store.batches import StoreBatches
 from halfway.store.database import Database
 from halfway.store.definitions import Definitions
 from halfway.store.dialects.urls import dialect_of
+from halfway.store.flow import StoreQueues
 from halfway.store.ids import new_id
 from halfway.store.life import identity
 from halfway.store.lives import StoreLives
@@ -52,6 +55,7 @@ class Store:
         self.triggers = StoreTriggers(database)
         self.batches = StoreBatches(database)
         self.schedules = StoreTimetable(database, definitions)
+        self.queues = StoreQueues(database)
 
     def close(self) -> None:
         """Closes all connections and lets go of what proves that this process lives."""

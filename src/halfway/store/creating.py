@@ -1,4 +1,4 @@
-"""Starting runs: business keys, resources, and the first records. Keys are taken in order, then resources, then rows are written."""
+"""Starting runs: business keys, claims, and the first records. Keys are taken in order, then claims, then rows are written."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from halfway.domain.decide import decide, evolve
-from halfway.domain.draft import Audit, Change
-from halfway.domain.facts import Command, Created, SetRun
+from halfway.domain.draft import Audit, Change, Draft
+from halfway.domain.facts import Command, Created, Postponed, SetRun
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
+from halfway.domain.line import Claim
 from halfway.domain.run import Intent, RunRow, Snapshot
 from halfway.errors import Conflict, DatabaseBusy, KeyConflict
 from halfway.ports import GuardFailed, NewRun, Parent, Started
+from halfway.store.claims import Claims
 from halfway.store.database import Session, Work
 from halfway.store.definitions import Definitions, register, routes_of
 from halfway.store.ids import new_id
+from halfway.store.putting_off import PuttingOff
 from halfway.store.rows import RUN_STATUS
 from halfway.store.texts import require_storable
 from halfway.store.writing import Writing
@@ -47,6 +50,7 @@ class Creation:
         self._session = session
         self._definitions = definitions
         self._url = url
+        self._off = PuttingOff(session, definitions)
         self._existing: dict[str, str] = {}  # id of the run that was asked for -> of the one that stands
 
     def create(self, runs: Sequence[NewRun]) -> list[Started]:
@@ -82,8 +86,10 @@ class Creation:
         unknown = [new.spec for new in runs if self._definitions.cached(new.spec.hash) is None]
         if unknown:
             register(self._session, unknown)
-        places = [Place(new) for new in runs if new.key is None] + self._take_keys([new for new in runs if new.key is not None])
-        blocked = self._take_resources(places)
+        wanted = self._off.take(runs)
+        self._existing.update(self._off.moved)
+        places = [Place(new) for new in wanted if new.key is None] + self._take_keys([new for new in wanted if new.key is not None])
+        blocked = self._take_claims(places)
         ready = self._insert(places, blocked)
         keys = {place.new.id: place.run_key for place in places}
         children = [_child(new.parent, self._existing.get(new.id), new.id) for new in runs if new.parent is not None]
@@ -139,19 +145,27 @@ class Creation:
             raise KeyConflict("KEY_CONFLICT", key=new.key, workflow=new.spec.type, run=newest.run_id)
         self._existing[new.id] = newest.run_id
 
-    # ── resources ──
+    # ── claims ──
 
-    def _take_resources(self, places: Sequence[Place]) -> set[str]:
-        """The ids of runs that must wait for another to release their resource."""
-        wanting = [(place.new.resource, place.new.id) for place in places if place.new.resource is not None and not self._shares(place.new)]
-        wanting.sort(key=lambda pair: pair[0])
-        counts = self._session.each(Work("take_new_resource", wanting)) if wanting else []
-        return {id for (_, id), count in zip(wanting, counts, strict=True) if not count}
+    def _take_claims(self, places: Sequence[Place]) -> set[str]:
+        """The ids of runs that stand in line for what they claim; one that is put off does so when its time has come."""
+        claiming = [place.new._replace(claims=self._claims_of(place.new)) for place in places if place.new.claims]
+        if not claiming:
+            return set()
+        off, now = self._off.begins, self._session.now
+        held = Claims(self._session).take([(new.id, new.claims) for new in claiming if new.id not in off], behind=True)
+        blocked = {new.id for new in claiming} - held
+        rows = [(new.id, key, slots, off.get(new.id, now) if new.id in blocked else None) for new in claiming for key, slots in new.claims]
+        self._session.many([Work("put_claim", rows)])
+        return blocked
 
-    def _shares(self, new: NewRun) -> bool:
-        """A child works under the resource of its parent: else each would wait for the other."""
-        parent = new.parent
-        return parent is not None and bool(self._session.rows("holds_for_child", run_id=parent.run_id, resource=new.resource))
+    def _claims_of(self, new: NewRun) -> tuple[Claim, ...]:
+        """A child works under what its parent holds: else each would wait for the other."""
+        if new.parent is None or not new.claims:
+            return new.claims
+        rows = self._session.rows("held_for_child", run_id=new.parent.run_id)
+        held = {key.split(":", 2)[2] if key.startswith("shared:") else key for (key,) in rows}
+        return tuple(Claim(f"shared:{new.id}:{claim.key}") if claim.key in held else claim for claim in new.claims)
 
     # ── rows ──
 
@@ -163,7 +177,7 @@ class Creation:
         for place in places:
             new = place.new
             before = Snapshot(self._first_row(new, new.id in blocked), {})
-            commands = decide(new.spec, before, Created(), session.now)
+            commands = self._decide(new, before)
             after = evolve(before, commands)
             routes = routes_of(new.spec)
             writing.add(Change(before, _without_run(commands), audit=self._audit(place)), routes)
@@ -182,6 +196,16 @@ class Creation:
             session.many([Work("insert_run", rows)])
             writing.write(session)
         return ready
+
+    def _decide(self, new: NewRun, before: Snapshot) -> tuple[Command, ...]:
+        begins = self._off.begins.get(new.id)
+        if begins is None:
+            return decide(new.spec, before, Created(), self._session.now)
+        draft = Draft(new.spec, before, self._session.now, input=new.input, outputs={})
+        draft.take(Created())
+        draft.take(Postponed(begins))
+        change = draft.change()
+        return () if change is None else change.commands
 
     def _first_row(self, new: NewRun, blocked: bool) -> RunRow:
         return RunRow(

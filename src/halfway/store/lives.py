@@ -21,13 +21,16 @@ class StoreLives:
         self.beats = self._locks is None
         self.observer = ""
 
-    def begin(self, *, host: str, pid: int, identity: str, kill_after: int | None) -> str:
+    def begin(self, *, host: str, pid: int, identity: str, kill_after: int | None, queues: Sequence[str] = ()) -> str:
         epoch = new_id()
         self._take(epoch)
         try:
             with self._database.transaction("begin", purpose=Purpose.BEAT) as session:
                 now = session.now
-                session.run("begin_epoch", epoch=epoch, host=host, pid=pid, identity=identity, kill_after=kill_after, now=now)
+                session.run(
+                    "begin_epoch", epoch=epoch, host=host, pid=pid, identity=identity, kill_after=kill_after, now=now,
+                    queues=" ".join(queues),
+                )  # fmt: skip
                 session.run("begin_beats", epoch=epoch, now=now)
         except BaseException:
             if self._locks is not None:

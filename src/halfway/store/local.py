@@ -13,16 +13,20 @@ from halfway.errors import DefinitionError
 from halfway.ports import Evidence, GuardFailed, Loaded, Saved
 from halfway.store.database import Connection, Database, Purpose
 from halfway.store.definitions import Definitions
+from halfway.store.flow import Known
 from halfway.store.turn import keep, load, write
 
 
 class StoreLocal:
     """The port `Local`."""
 
-    def __init__(self, database: Database, definitions: Definitions, connection: Connection, attempt: tuple[str, Key, int]) -> None:
+    def __init__(
+        self, database: Database, definitions: Definitions, flow: Known, connection: Connection, attempt: tuple[str, Key, int]
+    ) -> None:
         self.connection: object = connection.raw
         self._database = database
         self._definitions = definitions
+        self._flow = flow
         self._session = connection
         self._run_id, self._key, self._n = attempt
 
@@ -46,13 +50,15 @@ class StoreLocal:
         change = decide(loaded, session.now)
         if not any(isinstance(command, EndAttempt) and command.n == self._n and command.key == self._key for command in change.commands):
             raise GuardFailed(f"attempt {self._n} of {self._key.step} was not ended")
-        write(session, self._definitions, [change])
+        write(session, self._definitions, [change], self._flow.limited)
         self._database.commit(session, "transaction")
         return evolve(loaded.snapshot, change.commands)
 
 
 @contextmanager
-def local_transaction(database: Database, definitions: Definitions, kind: type, attempt: tuple[str, Key, int]) -> Generator[StoreLocal]:
+def local_transaction(
+    database: Database, definitions: Definitions, flow: Known, kind: type, attempt: tuple[str, Key, int]
+) -> Generator[StoreLocal]:
     """Leaving it without `finish` rolls back: the connection is closed with the transaction open."""
     dialect = database.dialect
     run_id, key, _ = attempt
@@ -65,4 +71,4 @@ def local_transaction(database: Database, definitions: Definitions, kind: type, 
         )
     with database.connection(Purpose.LOCAL) as connection:
         connection.begin(write=True)
-        yield StoreLocal(database, definitions, connection, attempt)
+        yield StoreLocal(database, definitions, flow, connection, attempt)

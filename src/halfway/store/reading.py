@@ -110,7 +110,7 @@ class StoreReading:
 
     def workers(self) -> Sequence[WorkerRow]:
         with self._database.reading() as session:
-            return [WorkerRow(Epoch(*row[:8]), *row[8:]) for row in session.rows("workers")]
+            return [WorkerRow(Epoch(*row[:8]), row[8], row[9], row[10], tuple(row[11].split())) for row in session.rows("workers")]
 
     def definitions(self) -> Sequence[DefinitionRow]:
         with self._database.reading() as session:

@@ -13,6 +13,7 @@ from halfway.ports import EpochOver, Local, NewEvent, NewRun, Received, Started
 from halfway.store.creating import Creation
 from halfway.store.database import Ask, Database
 from halfway.store.definitions import Definitions, register
+from halfway.store.flow import Known
 from halfway.store.ids import new_id
 from halfway.store.inbox import receive
 from halfway.store.local import local_transaction
@@ -26,6 +27,7 @@ class StoreRuns:
     def __init__(self, database: Database, definitions: Definitions) -> None:
         self._database = database
         self._definitions = definitions
+        self._flow = Known()
 
     def register(self, specs: Sequence[WorkflowSpec]) -> None:
         missing = [spec for spec in specs if self._definitions.cached(spec.hash) is None]
@@ -96,11 +98,12 @@ class StoreRuns:
 
     @contextmanager
     def change(self, *, epoch: str | None = None, name: str = "change") -> Generator[StoreTurn]:
-        ask = None if epoch is None else Ask("epoch_state", {"epoch": epoch})
+        ask = None if epoch is None else Ask("epoch_and_flow", {"epoch": epoch})
         with self._database.asking(name, ask) as (session, answer):
-            if epoch is not None and answer != [("ALIVE",)]:
+            state, change = answer[0] if answer else ("", None)
+            if epoch is not None and state != "ALIVE":
                 raise EpochOver(epoch)
-            yield StoreTurn(session, self._definitions)
+            yield StoreTurn(session, self._definitions, self._flow, change)
 
     def transaction(self, kind: type, run_id: str, key: Key, n: int) -> AbstractContextManager[Local]:
-        return local_transaction(self._database, self._definitions, kind, (run_id, key, n))
+        return local_transaction(self._database, self._definitions, self._flow, kind, (run_id, key, n))

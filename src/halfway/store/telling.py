@@ -57,7 +57,7 @@ class Telling:
                 self._holds.append((f"{run_id}:{command.key.step}",))
             case EditInput():
                 require_storable(input=change.new_input)
-                self._kept_inputs.append((self.now, run_id))
+                self._kept_inputs += [(self.now, run_id)] if command.keep else []
                 self._inputs.append((change.new_input, run_id))
             case Tell(what, key, role, code):
                 step = None if key is None else key.step

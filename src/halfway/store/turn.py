@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from halfway.domain.draft import Change
 from halfway.domain.run import Attempt, Key, Kind, Record, Snapshot, draft_of, error_of, output_of
-from halfway.ports import Evidence, Granted, Inbox, Items, Left, Listed, Loaded, Mark, Ready, Saved
+from halfway.ports import Evidence, Flow, Granted, Inbox, Items, Left, Listed, Loaded, Mark, Ready, Saved
 from halfway.store.database import Session, Work
 from halfway.store.definitions import Definitions
+from halfway.store.flow import Known, StoreFlow
 from halfway.store.inbox import StoreInbox
 from halfway.store.items import StoreItems, keep_listed
 from halfway.store.rows import to_attempt, to_key, to_record, to_run
@@ -20,10 +21,12 @@ from halfway.store.writing import Writing
 class StoreTurn:
     """The port `Turn` on one open transaction."""
 
-    def __init__(self, session: Session, definitions: Definitions) -> None:
+    def __init__(self, session: Session, definitions: Definitions, known: Known, change: str | None = None) -> None:
         self.now = session.now
         self.inbox: Inbox = StoreInbox(session)
         self.items: Items = StoreItems(session)
+        self.flow: Flow = StoreFlow(session, known, change)
+        self._known = known
         self._session = session
         self._definitions = definitions
 
@@ -36,15 +39,15 @@ class StoreTurn:
     def load(self, ids: Sequence[str]) -> Mapping[str, Loaded]:
         return load(self._session, ids)
 
-    def ready(self, route: str, limit: int) -> Sequence[Ready]:
-        rows = self._session.rows("ready", route=route, now=self.now, limit=limit)
+    def ready(self, route: str, limit: int, *, steps: bool = True) -> Sequence[Ready]:
+        rows = self._session.rows("ready" if steps else "ready_beside", route=route, now=self.now, limit=limit)
         return [
             Ready(run_id, to_key(step, round, item, kind), route, priority, ready_at)
             for run_id, step, round, item, kind, route, priority, ready_at in rows
         ]
 
     def write(self, changes: Sequence[Change]) -> None:
-        write(self._session, self._definitions, changes)
+        write(self._session, self._definitions, changes, self._known.limited)
 
     def mark(self, marks: Sequence[Mark]) -> Granted:
         holds = Holds(self._session, marks)
@@ -69,13 +72,6 @@ class StoreTurn:
         if repair > 0:
             found += [id for (id,) in self._session.rows("overlooked", opened_since=self.now - repair, limit=limit)]
         return list(dict.fromkeys(found))
-
-    def blocked(self, limit: int) -> Sequence[str]:
-        return [id for (id,) in self._session.rows("blocked", limit=limit)]
-
-    def take_resource(self, run_id: str) -> bool:
-        taken = self._session.run("take_resource", run_id=run_id)
-        return taken > 0 or bool(self._session.rows("holds_resource", run_id=run_id))
 
 
 class Holds:
@@ -143,11 +139,12 @@ def keep(session: Session, rows: Sequence[Evidence | Saved]) -> frozenset[Eviden
     return frozenset(row for row, count in zip(asked, counts, strict=True) if count)
 
 
-def write(session: Session, definitions: Definitions, changes: Sequence[Change]) -> None:
-    """Stores decisions; the guards of the statements refuse what has been overtaken."""
-    writing = Writing(session.now)
+def write(session: Session, definitions: Definitions, changes: Sequence[Change], limited: frozenset[str]) -> None:
+    """Stores decisions; the guards of the statements refuse what has been overtaken. `limited`: queues whose attempts may hold slots."""
+    writing = Writing(session.now, limited)
     for change in changes:
-        writing.add(change, definitions.routes(session, change.before.run.hash))
+        hash = change.before.run.hash
+        writing.add(change, definitions.routes(session, hash), in_line=definitions.spec(session, hash).in_line)
     writing.write(session)
 
 

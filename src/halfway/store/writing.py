@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 
 from halfway.domain.draft import Audit, Change, Payload
-from halfway.domain.facts import Command, EndAttempt, Move, Note, SetRun, SettleAttempt, StartAttempt
+from halfway.domain.facts import EndAttempt, Move, Note, SetRun, SettleAttempt, StartAttempt
 from halfway.domain.lifecycle import FINAL, RecordStatus
+from halfway.domain.line import holder_of, points
 from halfway.domain.run import Ended, Key, Record, RunRow
 from halfway.errors import Conflict
 from halfway.ports import GuardFailed
@@ -17,16 +18,20 @@ from halfway.store.texts import made_storable, require_storable
 
 NOTHING = Payload()
 OF_ATTEMPTS = (StartAttempt, EndAttempt, SettleAttempt)
-GUARDED = frozenset({"end_attempt", "settle_attempt", "set_attempt_gone", "set_run", "end_run", "reopen_run"})
+GUARDED = frozenset({"end_attempt", "settle_attempt", "set_attempt_gone", "take_slot", "set_run", "end_run", "reopen_run"})
 
 
 class Writing:
     """Rows by statement, in the order in which they are written: attempts end before others start, a run ends after its records."""
 
-    def __init__(self, now: int) -> None:
+    def __init__(self, now: int, limited: frozenset[str] = frozenset()) -> None:
         self.now = now
+        self.limited = limited  # queues whose attempts may hold slots
         self.ends: list[tuple[object, ...]] = []
         self.settles: list[tuple[object, ...]] = []
+        self.slots_back: list[tuple[object, ...]] = []
+        self.slots: list[tuple[object, ...]] = []
+        self.lines: list[tuple[object, ...]] = []
         self.gone: list[tuple[object, ...]] = []
         self.starts: list[tuple[object, ...]] = []
         self.records: list[tuple[object, ...]] = []
@@ -38,8 +43,8 @@ class Writing:
         self.audits: list[tuple[object, ...]] = []
         self.telling = Telling(now)
 
-    def add(self, change: Change, routes: Mapping[str, str]) -> None:
-        """`routes`: of every step of this run's definition."""
+    def add(self, change: Change, routes: Mapping[str, str], *, in_line: bool = False) -> None:
+        """`routes`: of every step of this run's definition. `in_line`: its runs must hold something before they begin."""
         before = change.before.run
         moved: dict[Key, Record] = {}
         kept: set[Key] = set()
@@ -55,11 +60,10 @@ class Writing:
                     kept.add(command.record.key)
             elif isinstance(command, SetRun):
                 after = command.run
-                self._run(before, after, command.ended)
+                self._run(before, after, command.ended, in_line)
             elif not isinstance(command, OF_ATTEMPTS):
                 self.telling.add(change, command)
-        for command in change.commands:
-            self._attempt(before.id, command, moved)
+        self._attempts(change, moved, routes)
         for key, record in moved.items():
             self._record(before, record, routes[key.step], change.payloads.get(key, NOTHING), key in kept)
         if change.audit is not None:
@@ -71,12 +75,15 @@ class Writing:
             ("end_attempt", self.ends),
             ("settle_attempt", self.settles),
             ("set_attempt_gone", self.gone),
+            ("give_back_slot", self.slots_back),
+            ("take_slot", self.slots),
             ("start_attempt", self.starts),
             ("put_record", self.records),
             ("note", self.notes),
             ("set_run", self.runs),
             ("end_run", self.ended),
             ("reopen_run", self.reopened),
+            ("set_waiting", self.lines),
             ("release_leases", self.leases),
             ("audit", self.audits),
         )
@@ -98,13 +105,18 @@ class Writing:
 
     # ── one kind of row each; values in the order of the statement's parameters ──
 
-    def _attempt(self, run_id: str, command: Command, moved: Mapping[Key, Record]) -> None:
-        if isinstance(command, StartAttempt):
-            self._start(run_id, command)
-        elif isinstance(command, EndAttempt):
-            self._end(run_id, command, moved)
-        elif isinstance(command, SettleAttempt):
-            self._settle(run_id, command)
+    def _attempts(self, change: Change, moved: Mapping[Key, Record], routes: Mapping[str, str]) -> None:
+        run_id = change.before.run.id
+        for command in change.commands:
+            if isinstance(command, StartAttempt):
+                self._start(run_id, command)
+            elif isinstance(command, EndAttempt):
+                self._end(run_id, command, moved)
+                if self.limited and routes[command.key.step].partition("/")[0] in self.limited:
+                    self._give_back_slot(run_id, command)
+            elif isinstance(command, SettleAttempt):
+                self._settle(run_id, command)
+        self.slots += [(key, slot, holder) for holder, (key, slot) in change.slots.items()]
 
     def _start(self, run_id: str, command: StartAttempt) -> None:
         (step, round, item, kind), n, epoch, marked = command
@@ -122,6 +134,19 @@ class Writing:
         else:
             self.gone.append((gone_at, run_id, step, round, item, kind._value_, n))
 
+    def _give_back_slot(self, run_id: str, command: EndAttempt) -> None:
+        """With the end of an attempt, unless its body may still be at it: then when that has returned, or is known to be gone."""
+        if command.gone_at is not None and command.gone_at <= self.now:
+            self.slots_back.append((holder_of(run_id, command.key, command.n),))
+
+    def _line(self, before: RunRow, after: RunRow, ended: bool) -> None:
+        """Whoever has ended holds nothing, and stands in no line."""
+        if ended:
+            self.leases.append((before.id,))
+        waits = after.blocked and not ended
+        if waits or before.blocked:
+            self.lines.append((self.now if waits else None, before.id))
+
     def _record(self, run: RunRow, record: Record, route: str, payload: Payload, keep: bool) -> None:
         (
             (step, round, item, kind), status, ready_at, attempts, failures, lost, effect, code, asks, looks,
@@ -131,7 +156,7 @@ class Writing:
         if payload.emitted and keep and status is RecordStatus.SUCCESS:
             self.telling.emit(run.id, record.key, payload.emitted)
         row = (
-            run.id, step, round, item, kind._value_, status._value_, route, run.priority, ready_at, attempts, failures, lost,
+            run.id, step, round, item, kind._value_, status._value_, route, points(run.priority), ready_at, attempts, failures, lost,
             effect._value_, code, asks, looks, first_at, started_at, ended_at, approved_until,
             json.dumps(approved_by) if approved_by else "", output, made_storable(payload.error),
         )  # fmt: skip
@@ -146,7 +171,7 @@ class Writing:
             step, round, item, kind = key
             self.notes.append((run_id, seq, self.now, name, step, round, item, kind._value_, n, text))
 
-    def _run(self, before: RunRow, after: RunRow, ended: bool) -> None:
+    def _run(self, before: RunRow, after: RunRow, ended: bool, in_line: bool) -> None:
         row = (
             after.status._value_,
             None if after.intent is None else after.intent._value_,
@@ -163,11 +188,11 @@ class Writing:
             before.id,
             before.revision,
         )
+        if in_line:
+            self._line(before, after, ended)
         if ended:
             self.ended.append(row)
             self.telling.ended(after)
-            if before.resource is not None:
-                self.leases.append((before.id,))
         elif before.status in FINAL and after.status not in FINAL:
             self.reopened.append(row)
         else:

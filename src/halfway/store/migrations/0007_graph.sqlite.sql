@@ -49,7 +49,10 @@ from halfway_record_before;
 
 drop table halfway_record_before;
 
-create index halfway_record_ready on halfway_record (route, priority desc, ready_at) where status = 'PENDING' and ready_at is not null;
+create index halfway_record_ready on halfway_record (route, (ready_at - priority * 60000000))
+    where status = 'PENDING' and ready_at is not null;
+create index halfway_record_ready_beside on halfway_record (route, (ready_at - priority * 60000000))
+    where status = 'PENDING' and ready_at is not null and kind <> 'STEP';
 create index halfway_record_doubt on halfway_record (ready_at) where status = 'UNKNOWN' and ready_at is not null;
 create index halfway_record_asks on halfway_record (asks, run_id) where asks <> '';
 create index halfway_record_waiting on halfway_record (ready_at) where status = 'WAITING' and ready_at is not null;

@@ -20,13 +20,6 @@ where holder.type = :type and holder.key = :key
 order by holder.n desc
 limit 1 /* pg: for no key update of run */;
 
--- name: take_new_resource
--- A new run takes its resource, if nobody holds it or was there before.
-insert into halfway_lease (key, slot, holder)
-select 'resource:' || cast(:resource as text), 0, cast(:run_id as text)
-where not exists (select 1 from halfway_run where resource = :resource and blocked = 1 and ended_at is null)
-on conflict (key, slot) do nothing;
-
 -- name: insert_run
 -- A run as it stands after its creation; for seven days after a restore it is told so.
 insert into halfway_run (

@@ -179,9 +179,10 @@ on conflict (parent_id, step, round, item) do nothing;
 -- The run that has started this one.
 select parent_id, step, round, item from halfway_child where run_id = :run_id and own = 1;
 
--- name: holds_for_child
--- Whether the parent has the resource, so that its child works under it.
-select 1 from halfway_run where id = :run_id and resource = :resource and blocked = 0 and ended_at is null;
+-- name: held_for_child
+-- What the parent holds, so that its child works under it.
+select key from halfway_claim
+where run_id = :run_id and exists (select 1 from halfway_run where id = :run_id and blocked = 0 and ended_at is null);
 
 -- name: page_children
 -- A page of the children of a step in the order of their list.

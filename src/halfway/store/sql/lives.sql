@@ -4,8 +4,8 @@ select state from halfway_worker where epoch = :epoch /* pg: for share */;
 
 -- name: begin_epoch
 -- A worker process begins its one life.
-insert into halfway_worker (epoch, state, host, pid, identity, kill_after, started_at)
-values (:epoch, 'ALIVE', :host, :pid, :identity, :kill_after, :now);
+insert into halfway_worker (epoch, state, host, pid, identity, kill_after, started_at, queues)
+values (:epoch, 'ALIVE', :host, :pid, :identity, :kill_after, :now, :queues);
 
 -- name: begin_beats
 -- No beat has been counted yet.

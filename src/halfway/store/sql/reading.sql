@@ -84,7 +84,8 @@ from halfway_audit where run_id = :run_id order by id, action_id;
 -- The workers that are alive, and the latest others.
 select worker.epoch, worker.state, beat.counter, beat.at, worker.host, worker.pid, worker.identity, worker.kill_after,
     worker.started_at, worker.ended_at,
-    (select count(*) from halfway_attempt as attempt where attempt.epoch = worker.epoch and attempt.ended_at is null) as running
+    (select count(*) from halfway_attempt as attempt where attempt.epoch = worker.epoch and attempt.ended_at is null) as running,
+    worker.queues
 from halfway_worker as worker join halfway_beat as beat on beat.epoch = worker.epoch
 order by case when worker.state = 'ALIVE' then 0 else 1 end, worker.started_at desc
 limit 200;

@@ -33,7 +33,15 @@ order by run_id, step, round, item, kind, n;
 select run_id, step, round, item, kind, route, priority, ready_at
 from halfway_record
 where status = 'PENDING' and ready_at is not null and route = :route and ready_at <= :now
-order by priority desc, ready_at
+order by ready_at - priority * 60000000
+limit :limit;
+
+-- name: ready_beside
+-- The same, but for steps: what only looks, and what undoes.
+select run_id, step, round, item, kind, route, priority, ready_at
+from halfway_record
+where status = 'PENDING' and ready_at is not null and kind <> 'STEP' and route = :route and ready_at <= :now
+order by ready_at - priority * 60000000
 limit :limit;
 
 -- name: left_running
@@ -94,36 +102,6 @@ select id from (
     ) as stuck
 ) as found
 order by id;
-
--- name: blocked
--- Runs that wait for a resource which is free, the first in line for each.
-select id from halfway_run as waiting
-where blocked = 1 and ended_at is null
-    and not exists (select 1 from halfway_lease where key = 'resource:' || waiting.resource)
-    and not exists (
-        select 1 from halfway_run as earlier
-        where earlier.blocked = 1 and earlier.ended_at is null and earlier.resource = waiting.resource and earlier.id < waiting.id
-    )
-order by resource, id limit :limit;
-
--- name: take_resource
--- A blocked run takes the resource it waits for, if nobody holds it and nobody is before it.
-insert into halfway_lease (key, slot, holder)
-select 'resource:' || resource, 0, id from halfway_run as waiting
-where id = :run_id and resource is not null and ended_at is null
-    and not exists (
-        select 1 from halfway_run as earlier
-        where earlier.blocked = 1 and earlier.ended_at is null and earlier.resource = waiting.resource and earlier.id < waiting.id
-    )
-on conflict (key, slot) do nothing;
-
--- name: holds_resource
--- Whether a run holds what it needs; one without a resource does.
-select 1 from halfway_run
-where id = :run_id
-    and (resource is null or exists (
-        select 1 from halfway_lease where key = 'resource:' || resource and slot = 0 and holder = :run_id
-    ));
 
 -- name: take_hold
 -- A step takes the business record that it changes, if nobody holds it.
