@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from halfway.ports.events import Arrival, Inbox, Message, NewEvent, Outbox, Received, Task, Triggers
 from halfway.ports.items import CountRow, ItemRow, Items, Listed, LoadedItems
+from halfway.ports.keeping import Cut, Keeping, Old, OpenSnapshot, Past, Place, Swept
 from halfway.ports.people import (
     AskRow,
     Attention,
@@ -67,6 +68,7 @@ __all__ = [
     "BatchRow",
     "Batches",
     "CountRow",
+    "Cut",
     "DefinitionRow",
     "Detail",
     "Epoch",
@@ -82,6 +84,7 @@ __all__ = [
     "ItemRow",
     "Items",
     "JournalRow",
+    "Keeping",
     "Left",
     "Listed",
     "Lives",
@@ -98,8 +101,12 @@ __all__ = [
     "NoPoints",
     "Notice",
     "Notifier",
+    "Old",
+    "OpenSnapshot",
     "Outbox",
     "Parent",
+    "Past",
+    "Place",
     "Points",
     "Reading",
     "Ready",
@@ -113,6 +120,7 @@ __all__ = [
     "Schedules",
     "SchemaRow",
     "Started",
+    "Swept",
     "Task",
     "TickRow",
     "Timetable",
