@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from halfway.cli.cleanup import stoppable
 from halfway.errors import Exit
 from tests.cli.conftest import FLOW, Project, _project
 
@@ -110,8 +115,6 @@ def test_a_run_of_a_workflow_that_is_gone_from_the_app_is_deleted_by_its_name(sh
     month_later(shop)
     code = shop.folder / f"{shop.module}.py"
     code.write_text(code.read_text().replace('"ORDER"', '"ANOTHER"'))
-    import sys
-
     sys.modules.pop(shop.module, None)
     assert shop.json("cleanup")["deleted"] == {}
     assert shop.json("cleanup", "--type", "ORDER")["deleted"]["runs"] == 1
@@ -128,3 +131,29 @@ def test_b47_a_doctor_sees_who_keeps_what_was_deleted(postgres_url: str, tmp_pat
             (note,) = [note for note in project.json("doctor") if note["code"] == "OLD_SNAPSHOT"]
         assert (note["level"], note["params"]["name"]) == ("problem", "report")
         assert "OLD_SNAPSHOT" not in [note["code"] for note in project.json("doctor")]
+
+
+def test_a_signal_stops_it_behind_a_batch_and_a_second_one_at_once() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with stoppable() as stop:
+        assert not stop()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_what_was_deleted_before_it_was_stopped_is_told(shop: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.work(shop.start("o1"))
+    month_later(shop)
+    asked: list[int] = []
+
+    @contextmanager
+    def after_one_batch() -> Iterator[Callable[[], bool]]:
+        yield lambda: bool(asked.append(1)) or len(asked) > 1
+
+    monkeypatch.setattr("halfway.cli.cleanup.stoppable", after_one_batch)
+    told = shop.run("cleanup")
+    assert (told.exit_code, told.stdout.split("\n")[1].split()[-1]) == (0, "1")
+    assert told.stderr.strip() == "Stopped; the rest is left to the next time."

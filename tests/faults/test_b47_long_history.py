@@ -12,8 +12,8 @@ from bench.history import ROUTE, SPEC, fill
 from halfway import Retention
 from halfway.control.cleaning import Policy, Progress, cleanup
 from halfway.ports import Cut, Old, Place
-from halfway.store import Store
-from halfway.store.forgetting import RUNS
+from halfway.store import Store, open_store
+from halfway.store.forgetting import RUNS, forget_runs
 from halfway.store.statements import statements
 
 ENDED, RUNNABLE, WAITING = 20_000, 1000, 2000
@@ -77,13 +77,9 @@ def test_b47_what_is_old_is_deleted_in_small_batches_and_work_goes_on_between_th
 
 def test_b47_a_claim_does_not_wait_for_a_deletion_that_is_under_way(postgres_url: str) -> None:
     """The transaction of a batch is held open; whoever claims has a lock timeout of a few seconds, and needs none of it."""
-    from halfway.store import open_store
-
     store, other = open_store(postgres_url), open_store(postgres_url)
     fill(store, ended=200, runnable=20, waiting=0)
     with store._database.transaction("held") as session:
-        from halfway.store.forgetting import forget_runs
-
         assert forget_runs(session, Cut(store.now(), SPEC.type), Place(), delete=True).deleted == {"runs": RUNS}
         with other.runs.change() as turn:
             assert len(turn.lock([one.run_id for one in turn.ready(ROUTE, 20)])) == 20
@@ -93,8 +89,6 @@ def test_b47_a_claim_does_not_wait_for_a_deletion_that_is_under_way(postgres_url
 
 
 def test_b47_a_held_snapshot_keeps_nobody_from_deleting(postgres_url: str) -> None:
-    from halfway.store import open_store
-
     store = open_store(postgres_url)
     fill(store, ended=200, runnable=0, waiting=0)
     with psycopg.connect(postgres_url) as reader:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from types import FrameType
 
 import click
 
@@ -73,8 +75,8 @@ def cleanup(
     if find_place(app, url).app is None:
         remedy = "Name it with --app module:name."
         raise InvalidInput("CONFIG_INVALID", source="of the cleanup", problem="how long runs are kept stands in the app.", remedy=remedy)
-    with control(app, url, code=True) as runs, _progress() as told:
-        report = runs.cleaning.run(actor=person(actor), reason=reason, type=kind, dry_run=dry_run, told=told)
+    with control(app, url, code=True) as runs, _progress() as told, stoppable() as stop:
+        report = runs.cleaning.run(actor=person(actor), reason=reason, type=kind, dry_run=dry_run, told=told, stop=stop)
     if as_json:
         print_json(report.to_json())
         return
@@ -88,7 +90,9 @@ def _print(report: Report) -> None:
     kept = [(_told("kept", reason), str(count)) for reason, count in report.kept.items()]
     if kept:
         table((_("old, but kept"), ""), kept)
-    if not rows:
+    if report.stopped:
+        chat(_("Stopped; the rest is left to the next time."))
+    elif not rows:
         chat(_("Nothing is old enough to be deleted."))
     elif report.dry_run:
         chat(_("Nothing was changed. What belongs to the runs goes with them; keys and files can be more when that is done."))
@@ -97,6 +101,24 @@ def _print(report: Report) -> None:
 def _told(about: str, name: str) -> str:
     text = NOTES.get(f"{about}.{name}")
     return name if text is None else _(text)
+
+
+@contextmanager
+def stoppable() -> Generator[Callable[[], bool]]:
+    """Whether a signal has asked to stop: the batch that is under way ends, and what was deleted is told. A second one does not wait."""
+    asked: list[int] = []
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    former = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
