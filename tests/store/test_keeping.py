@@ -520,3 +520,16 @@ def test_an_old_run_that_is_resumed_first_is_not_deleted(store: Store) -> None:
     store.advance_clock(31 * DAY)
     sql(store, "update halfway_run set ended_at = null where id = ?", run_id)
     assert store.keeping.sweep(Old.RUNS, Cut(store.now(), "ones"), Place(), delete=True) == Swept({}, {}, None)
+
+
+def test_what_was_cleared_is_not_looked_at_again(store: Store) -> None:
+    """B47: a held snapshot keeps the entries of what was cleared in the index, so each batch begins behind the one before."""
+    many(store, RUNS + 10)
+    swept(store, Old.RUNS, Cut(store.now() - 30 * DAY, "ones"))
+    first = store.keeping.sweep(Old.REST, Cut(), Place(), delete=True)
+    assert first.after is not None
+    assert sql(store, "select max(run_id) from halfway_past where cleared_at is not null") == [(first.after.id,)]
+    sql(store, "update halfway_past set cleared_at = null where run_id = ?", first.after.id)
+    second = store.keeping.sweep(Old.REST, Cut(), first.after, delete=True)
+    assert second.deleted["records"] == 10
+    assert sql(store, "select run_id from halfway_past where cleared_at is null") == [(first.after.id,)]

@@ -15,6 +15,7 @@ from halfway.store.texts import fingerprint
 
 RUNS = 50  # in one batch
 ROWS = 500  # of each table in one batch
+KEYS = 200  # in one batch
 LOOKED_AT = 500  # when nothing is deleted
 REST = {
     "records": "delete_records",
@@ -64,21 +65,22 @@ def _fingerprints(inputs: Iterable[str]) -> str:
 
 def clear_rest(session: Session, cut: Cut, after: Place, *, delete: bool) -> Swept:
     """Rows of runs that are gone, so many of each table; a run with more of them is gone on with in the next batch."""
-    ids = [id for (id,) in session.rows("left_runs", limit=RUNS)] if delete else []
+    ids = [id for (id,) in session.rows("left_runs", after_id=after.id, limit=RUNS)] if delete else []
     if not ids:
         return Swept({}, {}, None)
     session.run("empty_events_of", ids=ids, now=session.now)
     deleted = {name: session.run(statement, ids=ids, limit=ROWS) for name, statement in REST.items()}
     deleted["artifacts"] = session.run("delete_artifacts_of", ids=ids, types=sorted(cut.untils), limit=ROWS)
     session.run("delete_wakes", ids=ids)
-    if all(count < ROWS for count in deleted.values()):
+    is_cleared = all(count < ROWS for count in deleted.values())
+    if is_cleared:
         session.run("set_cleared", ids=ids, now=session.now)
-    return Swept({name: count for name, count in deleted.items() if count}, {}, Place())
+    return Swept({name: count for name, count in deleted.items() if count}, {}, Place(0, ids[-1]) if is_cleared else after)
 
 
 def forget_keys(session: Session, cut: Cut, after: Place, *, delete: bool) -> Swept:
     """What was known of runs, and the keys under which no run stands any more but such as are old themselves."""
-    limit = ROWS if delete else LOOKED_AT
+    limit = KEYS if delete else LOOKED_AT
     page = session.rows("old_pasts", type=cut.type, until=cut.until, after_at=after.at, after_id=after.id, limit=limit)
     if not page:
         return Swept({}, {}, None)

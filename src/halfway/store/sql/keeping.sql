@@ -67,8 +67,9 @@ delete from halfway_run where id in :ids[];
 delete from halfway_wake where run_id in :ids[];
 
 -- name: left_runs
--- Runs that are gone and whose other rows may be there; those that somebody else is clearing are left out.
-select run_id from halfway_past where cleared_at is null order by run_id limit :limit /* pg: for update skip locked */;
+-- Runs that are gone and whose other rows may be there, after the last one that was cleared: while somebody holds a snapshot, those
+-- that were cleared stay in the index, and to begin at its beginning would be to read all of them. What is locked elsewhere is left out.
+select run_id from halfway_past where cleared_at is null and run_id > :after_id order by run_id limit :limit /* pg: for update skip locked */;
 
 -- name: empty_events_of
 -- The events that these runs have used, but for those that somebody is still to hear of.
