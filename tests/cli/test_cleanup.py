@@ -8,13 +8,16 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from halfway.cli.cleanup import stoppable
+from halfway.cli.cleanup import progress, stoppable
+from halfway.control.cleaning import Progress
 from halfway.errors import Exit
+from halfway.ports import Old
 from tests.cli.conftest import FLOW, Project, _project
 
 MONTH = 31 * 86_400 * 1_000_000
@@ -157,3 +160,16 @@ def test_what_was_deleted_before_it_was_stopped_is_told(shop: Project, monkeypat
     told = shop.run("cleanup")
     assert (told.exit_code, told.stdout.split("\n")[1].split()[-1]) == (0, "1")
     assert told.stderr.strip() == "Stopped; the rest is left to the next time."
+
+
+def test_a_bar_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress() as told:
+        for what in Old:
+            told(Progress(what, 3, 4))
+    assert "3/4" in terminal.getvalue()

@@ -75,7 +75,7 @@ def cleanup(
     if find_place(app, url).app is None:
         remedy = "Name it with --app module:name."
         raise InvalidInput("CONFIG_INVALID", source="of the cleanup", problem="how long runs are kept stands in the app.", remedy=remedy)
-    with control(app, url, code=True) as runs, _progress() as told, stoppable() as stop:
+    with control(app, url, code=True) as runs, progress() as told, stoppable() as stop:
         report = runs.cleaning.run(actor=person(actor), reason=reason, type=kind, dry_run=dry_run, told=told, stop=stop)
     if as_json:
         print_json(report.to_json())
@@ -122,7 +122,7 @@ def stoppable() -> Generator[Callable[[], bool]]:
 
 
 @contextmanager
-def _progress() -> Generator[Callable[[Progress], None]]:
+def progress() -> Generator[Callable[[Progress], None]]:
     """A bar on a terminal; elsewhere nobody watches."""
     if not sys.stderr.isatty():
         yield lambda progress: None
