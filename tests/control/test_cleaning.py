@@ -36,11 +36,15 @@ def clean(h: Harness, **options: Any) -> Any:
 
 
 def test_a_program_is_answered_how_a_run_ended_whose_history_was_deleted(harness: Make) -> None:
-    calls = Calls()
-    wf = works(calls)
+    calls, wf = Calls(), flow(retention=KEPT)
+
+    @wf.step(Effect.CREATE, idempotent=True)
+    def only(step: Step[Order]) -> str:
+        calls.add("only")
+        return f"made {step.input.id}"
+
     h = harness(wf)
     run = h.run(wf, Order())
-    (only,) = [definition for definition, _ in wf._steps.values()]
     assert run.output(only) == "made o1"
     h.advance(31 * DAY)
     assert clean(h).deleted["runs"] == 1

@@ -11,7 +11,9 @@ from halfway.domain.spec import (
     DAY,
     MINUTE,
     Effect,
+    FanSpec,
     ProbeSpec,
+    RewindSpec,
     Risk,
     Sort,
     StepSpec,
@@ -80,7 +82,25 @@ STRANGE = WorkflowSpec(
     ),
 )  # fmt: skip
 
-ALL = {"short": SHORT, "order": ORDER, "wide": WIDE, "strange": STRANGE}
+LOOP = WorkflowSpec(
+    type="ARTICLE", version=2, owner="editor",
+    steps=(
+        StepSpec(name="COLLECT", effect=Effect.READ),
+        StepSpec(name="WRITE", effect=Effect.DELEGATE, after=("COLLECT",), idempotent=True, per_round=True),
+        StepSpec(name="ILLUSTRATE", effect=Effect.CREATE, after=("COLLECT",), optional=True, probe=ProbeSpec()),
+        StepSpec(
+            name="REVIEW", effect=Effect.READ, after=("WRITE",), rewind=RewindSpec(to="WRITE", max=3, on=("TOO_LONG", "DULL", "WRONG")),
+        ),
+        StepSpec(name="TRANSLATE", effect=Effect.DELEGATE, after=("REVIEW",), condition="is_international", idempotent=True),
+        StepSpec(name="PUBLISH", effect=Effect.CREATE, after=("TRANSLATE", "ILLUSTRATE"), at_least=1, probe=ProbeSpec()),
+        StepSpec(
+            name="TELL", sort=Sort.EACH, effect=Effect.NOTIFY, after=("PUBLISH",), idempotent=True,
+            fan=FanSpec(items="COLLECT", concurrency=20, failed_below=0.8),
+        ),
+    ),
+)  # fmt: skip
+
+ALL = {"loop": LOOP, "short": SHORT, "order": ORDER, "wide": WIDE, "strange": STRANGE}
 
 FOLDER = Path(__file__).parent / "snapshots"
 DRAWINGS: dict[str, Callable[[Picture], str]] = {

@@ -23,7 +23,7 @@ from halfway.domain.spec import DAY
 from halfway.errors import DatabaseError, UnstorableValue
 from halfway.ports import Cut, Old, Place, Saved, Swept
 from halfway.store import Store
-from halfway.store.artifacts import StoreArtifacts
+from halfway.store.artifacts import TOP, StoreArtifacts
 from halfway.store.files import sweep_files
 from tests.store.world import begin, claim, start
 
@@ -158,7 +158,7 @@ def test_a_process_killed_while_writing_leaves_nothing_that_looks_complete(root:
     program = """
 import os, sys
 from pathlib import Path
-from halfway.store.artifacts import StoreArtifacts
+from halfway.store.artifacts import TOP, StoreArtifacts
 os.fsync = lambda file: os.kill(os.getpid(), 9)
 StoreArtifacts(Path(sys.argv[1])).put(b"a report")
 """
@@ -234,7 +234,7 @@ def test_content_that_is_put_while_its_file_is_being_deleted_is_there_afterwards
 
     thread = threading.Thread(target=put)
     thread.start()
-    swept = sweep_files(artifacts, named, yesterday().until, Place(), delete=True)
+    swept = sweep_files(artifacts, named, yesterday().until, Place(0, TOP), delete=True)
     thread.join()
     assert swept.deleted == {"files": 1}
     assert artifacts.get(SHA256) == CONTENT
@@ -264,7 +264,7 @@ def test_a_folder_into_which_somebody_is_putting_something_is_left_out(
     found: list[Swept] = []
 
     def swept_meanwhile(sha256: str) -> None:
-        found.append(sweep_files(artifacts, lambda _: frozenset(), yesterday().until, Place(), delete=True))
+        found.append(sweep_files(artifacts, lambda _: frozenset(), yesterday().until, Place(0, TOP), delete=True))
 
     monkeypatch.setattr(writer, "get", swept_meanwhile)
     writer.put(CONTENT)

@@ -90,6 +90,14 @@ NEEDS: dict[str, list[str]] = {
     "message": [
         "insert into halfway_outbox (id, at, what, run_id, role, code, tries, next_at) values ('m', 1, 'INCIDENT', 'RUN_ID', '', '', 0, 1)"
     ],
+    "parent": [
+        "insert into halfway_child (parent_id, step, round, position, run_id, own) "
+        "values ((select min(id) from halfway_run where ended_at is null), 'S', 1, 1, 'RUN_ID', 1)"
+    ],
+    "child": [
+        "insert into halfway_child (parent_id, step, round, position, run_id, own) "
+        "values ('RUN_ID', 'S', 1, 1, (select min(id) from halfway_run where ended_at is null), 1)"
+    ],
     "task": [
         "insert into halfway_task (id, type, kind, name, key, run_id, next_at, tries) values ('t', 'x', 'RUN', 'n', '', 'RUN_ID', 1, 0)"
     ],
@@ -98,6 +106,7 @@ NEEDS: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("why", NEEDS)
 def test_a_run_stays_as_long_as_something_of_it_is_open(store: Store, why: str) -> None:
+    waiting_run(store, spec=ONE)
     run_id, other = ended(store, key="k-1"), ended(store)
     for text in NEEDS[why]:
         sql(store, text.replace("RUN_ID", run_id))

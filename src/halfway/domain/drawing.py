@@ -9,6 +9,7 @@ from halfway.domain.picture import Look, Picture
 # How a node begins and ends in Mermaid.
 SHAPES: Mapping[Look, tuple[str, str]] = {
     "step": ('["', '"]'),
+    "each": ('[/"', '"/]'),
     "transaction": ('[["', '"]]'),
     "wait": ('(["', '"])'),
     "approval": ('{{"', '"}}'),

@@ -1,6 +1,6 @@
 """What is in the picture of a workflow: its steps as nodes with what must be known of each, and lines between them.
 
-From the Spec alone. What else a step can be is told in `_kind`, `_details` and `_lines`, and every drawing shows it.
+From the Spec alone. What else a step can be is told in `_kind`, `_details`, `_recovery` and `_lines`, and every drawing shows it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from halfway.domain.spec import Sort, StepSpec, Then, WaitSpec, WorkflowSpec
+from halfway.domain.spec import ANY_FAILURE, FanSpec, RewindSpec, Sort, StepSpec, Then, WaitSpec, WorkflowSpec
 
-Look = Literal["step", "transaction", "wait", "approval"]
+Look = Literal["step", "each", "transaction", "wait", "approval"]
 Course = Literal["next", "back"]
 
 
@@ -72,12 +72,16 @@ def _node(step: StepSpec, spec: WorkflowSpec, layer: int) -> Node:
     look: Look = "approval" if step.sort is Sort.APPROVAL else "wait" if step.waits else "step"
     if step.sort is Sort.TRANSACTION:
         look = "transaction"
+    elif step.fan is not None:
+        look = "each"
     tone = step.sort.value if step.effect is None else step.effect.value
     return Node(name=step.name, look=look, tone=tone, kind=_kind(step, step.wait, spec), details=tuple(_details(step, spec)), layer=layer)
 
 
 def _kind(step: StepSpec, wait: WaitSpec | None, spec: WorkflowSpec) -> str:
     """What it does."""
+    if step.fan is not None:
+        return f"{step.effect} for each of {step.fan.items}"
     if wait is None:
         return "transaction" if step.effect is None else step.effect.value
     match step.sort:
@@ -94,6 +98,19 @@ def _kind(step: StepSpec, wait: WaitSpec | None, spec: WorkflowSpec) -> str:
 
 def _details(step: StepSpec, spec: WorkflowSpec) -> Iterator[str]:
     """What else must be known of it, one line each."""
+    if step.condition:
+        yield f"only if {step.condition}"
+    if step.optional:
+        yield "optional"
+    if step.at_least is not None:
+        yield f"wants {step.at_least} before it"
+    if step.fan is not None:
+        yield from _fan(step.fan)
+    yield from _recovery(step, spec)
+
+
+def _recovery(step: StepSpec, spec: WorkflowSpec) -> Iterator[str]:
+    """How long it waits, whom it asks, and what follows from a fault."""
     if step.wait is not None and step.wait.timeout is not None:
         yield f"at most {_time(step.wait.timeout)}, then {step.wait.on_timeout}"
     if step.wait is not None and step.wait.four_eyes:
@@ -114,10 +131,24 @@ def _details(step: StepSpec, spec: WorkflowSpec) -> Iterator[str]:
         yield f"fails: {step.on_failure}"
 
 
+def _fan(fan: FanSpec) -> Iterator[str]:
+    if fan.concurrency is not None:
+        yield f"at most {fan.concurrency} at once"
+    if fan.failed_below < 1:
+        yield f"fails below {fan.failed_below:.0%}"
+
+
 def _lines(step: StepSpec) -> Iterator[Line]:
-    """What leads to it."""
+    """What leads to it, and where it leads back."""
     for name in step.after:
         yield Line(source=name, target=step.name)
+    if step.rewind is not None:
+        yield Line(source=step.name, target=step.rewind.to, course="back", label=_again(step.rewind))
+
+
+def _again(rewind: RewindSpec) -> str:
+    codes = "any failure" if ANY_FAILURE in rewind.on else ", ".join(rewind.on[:2]) + (", …" if len(rewind.on) > 2 else "")
+    return f"{codes}: at most {rewind.max} times"
 
 
 def _time(microseconds: int) -> str:

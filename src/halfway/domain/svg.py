@@ -35,7 +35,8 @@ def svg(picture: Picture) -> str:
     """One SVG document, as large as it needs to be."""
     boxes = {node.name: _box(node) for node in picture.nodes}
     layout = arrange(picture, {name: box.size for name, box in boxes.items()}, between=BETWEEN)
-    wide = max(layout.size.width, _width(picture.title, TITLE) + 2 * PAD, _width(picture.subtitle, SMALL) + 2 * PAD)
+    inner = _inner(picture, layout, boxes)
+    wide = max(inner, _width(picture.title, TITLE) + 2 * PAD, _width(picture.subtitle, SMALL) + 2 * PAD)
     size = Size(wide + 2 * EDGE, layout.size.height + HEAD + 2 * EDGE)
     return "\n".join(_document(picture, layout, boxes, size)) + "\n"
 
@@ -46,7 +47,7 @@ def _document(picture: Picture, layout: Layout, boxes: Mapping[str, Box], size: 
         f'height="{_n(size.height)}" role="img" aria-label="{_e(_said(picture))}" font-family="{_e(FONT)}">'
     )
     yield from _head(picture, size)
-    yield f'<g transform="translate({_n((size.width - layout.size.width) / 2)} {_n(EDGE + HEAD)})">'
+    yield f'<g transform="translate({_n((size.width - _inner(picture, layout, boxes)) / 2)} {_n(EDGE + HEAD)})">'
     for line in picture.lines:
         yield from _line(line, layout, boxes)
     for node in picture.nodes:
@@ -88,7 +89,10 @@ def _node(node: Node, centre: Point, box: Box) -> Iterator[str]:
 
 
 def _shape(node: Node, corner: Point, size: Size, tone: str) -> Iterator[str]:
-    """What it is can be seen without colours: a wait is dashed, an approval has its corners cut, a transaction a second border."""
+    """What it is can be seen without colours: a wait is dashed, an approval has its corners cut, a transaction a second border.
+
+    What is done for many has another behind it.
+    """
     x, y = corner
     right, bottom = x + size.width, y + size.height
     common = f'fill="{PAPER}" stroke="{tone}" stroke-width="1.5"'
@@ -100,6 +104,8 @@ def _shape(node: Node, corner: Point, size: Size, tone: str) -> Iterator[str]:
         ]  # fmt: skip
         yield f'<polygon points="{" ".join(f"{_n(one)},{_n(other)}" for one, other in points)}" {common}/>'
         return
+    if node.look == "each":
+        yield f'<rect x="{_n(x + 5)}" y="{_n(y + 5)}" width="{_n(size.width)}" height="{_n(size.height)}" rx="6" {common}/>'
     dashed = ' stroke-dasharray="5 3"' if node.look == "wait" else ""
     yield f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(size.width)}" height="{_n(size.height)}" rx="6" {common}{dashed}/>'
     if node.look == "transaction":
@@ -113,10 +119,10 @@ def _shape(node: Node, corner: Point, size: Size, tone: str) -> Iterator[str]:
 
 
 def _line(line: Line, layout: Layout, boxes: Mapping[str, Box]) -> Iterator[str]:
-    source, target = layout.centres[line.source], layout.centres[line.target]
     if line.course == "back":
-        yield from _back(line, source, target, boxes)
+        yield from _back(line, layout, boxes)
         return
+    source, target = layout.centres[line.source], layout.centres[line.target]
     start = Point(source.x, source.y + boxes[line.source].size.height / 2)
     end = Point(target.x, target.y - boxes[line.target].size.height / 2)
     points = [start, *layout.ways.get(line, ()), Point(end.x, end.y - 7)]
@@ -133,18 +139,34 @@ def _line(line: Line, layout: Layout, boxes: Mapping[str, Box]) -> Iterator[str]
         yield _text(line.label, Point((start.x + end.x) / 2, (start.y + end.y) / 2), SMALL, GREY)
 
 
-def _back(line: Line, source: Point, target: Point, boxes: Mapping[str, Box]) -> Iterator[str]:
-    """Round the right side, dashed."""
-    start = Point(source.x + boxes[line.source].size.width / 2, source.y)
-    end = Point(target.x + boxes[line.target].size.width / 2, target.y)
-    far = max(start.x, end.x) + EDGE
-    yield (
-        f'<path d="M {_n(start.x)} {_n(start.y)} C {_n(far)} {_n(start.y)} {_n(far)} {_n(end.y)} {_n(end.x + 7)} {_n(end.y)}" fill="none" '
-        f'stroke="{GREY}" stroke-width="1.5" stroke-dasharray="4 3"/>'
+def _back(line: Line, layout: Layout, boxes: Mapping[str, Box]) -> Iterator[str]:
+    """Round the right side of all that stands between, dashed."""
+    source, target = layout.centres[line.source], layout.centres[line.target]
+    start, end = source.x + boxes[line.source].size.width / 2, target.x + boxes[line.target].size.width / 2
+    far = _far(line, layout, boxes)
+    path = (
+        f"M {_n(start)} {_n(source.y)} H {_n(far - 8)} Q {_n(far)} {_n(source.y)} {_n(far)} {_n(source.y - 8)} V {_n(target.y + 8)} "
+        f"Q {_n(far)} {_n(target.y)} {_n(far - 8)} {_n(target.y)} H {_n(end + 7)}"
     )
-    yield _arrow(end, 1, 0)
-    if line.label:
-        yield _text(line.label, Point(far, (start.y + end.y) / 2), SMALL, GREY)
+    if line.source == line.target:
+        path = f"M {_n(start)} {_n(source.y + 10)} H {_n(far)} V {_n(source.y)} H {_n(end + 7)}"
+    yield f'<path d="{path}" fill="none" stroke="{GREY}" stroke-width="1.5" stroke-dasharray="4 3"/>'
+    yield _arrow(Point(end, target.y), 1, 0)
+    yield _text(line.label, Point(far + 6, (source.y + target.y) / 2 + 4), SMALL, GREY, anchor="start")
+
+
+def _far(line: Line, layout: Layout, boxes: Mapping[str, Box]) -> float:
+    """To the right of every node and line between its ends."""
+    top, bottom = sorted((layout.centres[line.source].y, layout.centres[line.target].y))
+    nodes = (centre.x + boxes[name].size.width / 2 for name, centre in layout.centres.items() if top <= centre.y <= bottom)
+    points = (point.x for way in layout.ways.values() for point in way if top <= point.y <= bottom)
+    return max((*nodes, *points)) + EDGE
+
+
+def _inner(picture: Picture, layout: Layout, boxes: Mapping[str, Box]) -> float:
+    """How wide it is with the lines that lead back, and what stands beside them."""
+    backs = [_far(line, layout, boxes) + 6 + _width(line.label, SMALL) for line in picture.lines if line.course == "back"]
+    return max([layout.size.width, *backs])
 
 
 def _arrow(tip: Point, x: int, y: int) -> str:
@@ -157,9 +179,9 @@ def _arrow(tip: Point, x: int, y: int) -> str:
 # ── texts ──
 
 
-def _text(text: str, at: Point, size: int, colour: str, *, bold: bool = False) -> str:
+def _text(text: str, at: Point, size: int, colour: str, *, bold: bool = False, anchor: str = "middle") -> str:
     weight = ' font-weight="600"' if bold else ""
-    return f'<text x="{_n(at.x)}" y="{_n(at.y)}" text-anchor="middle" font-size="{size}" fill="{colour}"{weight}>{_e(text)}</text>'
+    return f'<text x="{_n(at.x)}" y="{_n(at.y)}" text-anchor="{anchor}" font-size="{size}" fill="{colour}"{weight}>{_e(text)}</text>'
 
 
 def _wrapped(text: str, at: str) -> list[str]:

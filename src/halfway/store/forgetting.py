@@ -25,6 +25,7 @@ REST = {
     "waits": "delete_waits",
     "inputs": "delete_inputs",
     "messages": "delete_messages",
+    "children": "delete_children",
 }
 
 

@@ -42,6 +42,12 @@ from halfway_key as own join halfway_wait as wait
     on wait.name = own.type and wait.wait_key = own.key and wait.sort = 'RUN' and wait.closed_at is null
 where own.run_id in :ids[]
 union
+select child.run_id, 'parent' from halfway_child as child join halfway_run as parent on parent.id = child.parent_id
+where child.run_id in :ids[]
+union
+select child.parent_id, 'child' from halfway_child as child join halfway_run as run on run.id = child.run_id
+where child.parent_id in :ids[] and run.ended_at is null
+union
 select item.run_id, 'batch' from halfway_batch_item as item join halfway_batch as batch on batch.id = item.batch_id
 where item.run_id in :ids[] and batch.ended_at is null;
 
@@ -119,6 +125,13 @@ where run_id in :ids[] and (run_id, step, round, item, kind, n) in (
 delete from halfway_input
 where run_id in :ids[] and (run_id, revision) in (
     select run_id, revision from halfway_input where run_id in :ids[] limit :limit
+);
+
+-- name: delete_children
+-- So many entries about runs that these have started; a child goes after its parent.
+delete from halfway_child
+where parent_id in :ids[] and (parent_id, step, round, position) in (
+    select parent_id, step, round, position from halfway_child where parent_id in :ids[] limit :limit
 );
 
 -- name: delete_messages
