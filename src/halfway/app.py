@@ -112,8 +112,8 @@ class Halfway:
         store = self.store
         return Control(
             store.runs, store.reading, store.attention, workflows=self.workflows.values(), wake=self._wake, can=self.can,
-            members=self.roles, batches=store.batches, timetable=store.schedules, new_id=new_id, keeping=store.keeping, retention=self.retention,
-            retentions=self.retentions,
+            members=self.roles, batches=store.batches, timetable=store.schedules, new_id=new_id, keeping=store.keeping,
+            retention=self.retention, retentions=self.retentions,
         )  # fmt: skip
 
     @property

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from halfway.domain.drawing import mermaid_lines, text_lines
 from halfway.domain.layout import Layout, Size, arrange
 from halfway.domain.picture import Line, Picture, picture_of
-from halfway.domain.spec import Effect, StepSpec, WorkflowSpec
+from halfway.domain.spec import Effect, FanSpec, Sort, StepSpec, WorkflowSpec
 from halfway.domain.svg import svg
-from tests.domain.pictures import ALL, DRAWINGS, FOLDER, ORDER, STRANGE
+from tests.domain.pictures import ALL, DRAWINGS, FOLDER, LOOP, ORDER, STRANGE
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -35,6 +35,18 @@ def test_what_a_step_does_waits_for_and_asks_is_told() -> None:
     assert nodes["CHARGE"][2] == ("each attempt approved by finance", "irreversible", "fails: MANUAL")
     assert nodes["SHIPPED"][1:] == ("waits for the run of SHIPMENT", ("at most 90 min, then PROBE",))
     assert nodes["COOL_DOWN"] == ("wait", "waits for a time", ())
+
+
+def test_loops_items_conditions_and_children_are_told() -> None:
+    nodes = {node.name: (node.look, node.kind, node.details) for node in picture_of(LOOP).nodes}
+    assert nodes["ILLUSTRATE"][2] == ("optional", "probe")
+    assert nodes["TRANSLATE"][2] == ("only if is_international", "idempotent")
+    assert nodes["PUBLISH"][2] == ("wants 1 before it", "probe")
+    assert nodes["TELL"][:2] == ("each", "NOTIFY for each of COLLECT")
+    assert [line.label for line in picture_of(LOOP).lines if line.course == "back"] == ["TOO_LONG, DULL, …: at most 3 times"]
+    children = StepSpec(name="SHIP", sort=Sort.CHILDREN, fan=FanSpec(), detached=True)
+    (node,) = picture_of(WorkflowSpec(type="PARENT", version=1, owner="o", steps=(children,))).nodes
+    assert (node.look, node.kind, node.details) == ("each", "starts runs, and waits for them", ("they go on when it is stopped",))
 
 
 def test_a_step_stands_below_everything_that_leads_to_it() -> None:

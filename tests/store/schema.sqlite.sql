@@ -179,6 +179,7 @@ CREATE TABLE halfway_outbox (
 CREATE TABLE halfway_passed (
     run_id text not null primary key,
     parent_id text not null
+);
 CREATE TABLE halfway_past (
     run_id text not null primary key,
     type text not null,
@@ -379,10 +380,10 @@ CREATE INDEX halfway_run_failed on halfway_run (id) where status = 'FAILED';
 CREATE INDEX halfway_run_open on halfway_run (status, id) where ended_at is null;
 CREATE INDEX halfway_run_timeout on halfway_run (timeout_at) where ended_at is null and intent is null and timeout_at is not null;
 CREATE INDEX halfway_task_next on halfway_task (type, next_at);
-CREATE INDEX halfway_tick_backfilled on halfway_tick (type, name, run_id) where origin = 'BACKFILL';
-CREATE INDEX halfway_tick_waiting on halfway_tick (type, name, next_at) where outcome = 'WAITING';
 CREATE INDEX halfway_task_of_event on halfway_task (event_id) where event_id is not null;
 CREATE INDEX halfway_task_of_run on halfway_task (run_id) where run_id is not null;
+CREATE INDEX halfway_tick_backfilled on halfway_tick (type, name, run_id) where origin = 'BACKFILL';
+CREATE INDEX halfway_tick_waiting on halfway_tick (type, name, next_at) where outcome = 'WAITING';
 CREATE INDEX halfway_trigger_by_name on halfway_trigger (kind, name);
 CREATE INDEX halfway_wait_closed on halfway_wait (name, wait_key, sort, closed_at) where closed_at is not null;
 CREATE INDEX halfway_wait_open on halfway_wait (name, wait_key, sort, opened_at) where closed_at is null;

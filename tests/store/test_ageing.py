@@ -120,4 +120,4 @@ def test_the_audit_log_has_a_time_of_its_own(store: Store) -> None:
 def test_an_order_about_no_single_run_is_in_the_log(store: Store) -> None:
     store.keeping.note(Audit("n-1", "kim", "cleanup", "retention", evidence="{}"))
     (line,) = store.attention.audit_log()
-    assert (line.run_id, line.before, line.after, line.audit.actor) == ("", None, None, "kim")
+    assert (line.run_id, line.before, line.after, line.audit.actor) == ("", "", "", "kim")

@@ -91,12 +91,12 @@ NEEDS: dict[str, list[str]] = {
         "insert into halfway_outbox (id, at, what, run_id, role, code, tries, next_at) values ('m', 1, 'INCIDENT', 'RUN_ID', '', '', 0, 1)"
     ],
     "parent": [
-        "insert into halfway_child (parent_id, step, round, position, run_id, own) "
-        "values ((select min(id) from halfway_run where ended_at is null), 'S', 1, 1, 'RUN_ID', 1)"
+        "insert into halfway_child (parent_id, step, round, item, run_id, own) "
+        "values ((select min(id) from halfway_run where ended_at is null), 'S', 1, 'i', 'RUN_ID', 1)"
     ],
     "child": [
-        "insert into halfway_child (parent_id, step, round, position, run_id, own) "
-        "values ('RUN_ID', 'S', 1, 1, (select min(id) from halfway_run where ended_at is null), 1)"
+        "insert into halfway_child (parent_id, step, round, item, run_id, own) "
+        "values ('RUN_ID', 'S', 1, 'i', (select min(id) from halfway_run where ended_at is null), 1)"
     ],
     "task": [
         "insert into halfway_task (id, type, kind, name, key, run_id, next_at, tries) values ('t', 'x', 'RUN', 'n', '', 'RUN_ID', 1, 0)"

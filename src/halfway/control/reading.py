@@ -158,8 +158,9 @@ class Control(Desk):
 
     def __init__(
         self, runs: RunStore, reading: Reading, attention: Attention, *, workflows: Iterable[Workflow[Any]] = (),
-        wake: Callable[[tuple[str, ...]], None], batches: Batches, timetable: Timetable, keeping: Keeping, new_id: Callable[[], str], can: Can | None = None,
-        members: Members | None = None, retention: Retention = FOR_EVER, retentions: Mapping[str, Retention] | None = None,
+        wake: Callable[[tuple[str, ...]], None], batches: Batches, timetable: Timetable, keeping: Keeping,
+        new_id: Callable[[], str], can: Can | None = None, members: Members | None = None,
+        retention: Retention = FOR_EVER, retentions: Mapping[str, Retention] | None = None,
     ) -> None:  # fmt: skip
         """retention: for workflows that say nothing; retentions: by workflow."""
         super().__init__(runs, reading, attention, workflows=workflows, wake=wake, can=can, members=members)

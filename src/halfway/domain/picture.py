@@ -80,6 +80,8 @@ def _node(step: StepSpec, spec: WorkflowSpec, layer: int) -> Node:
 
 def _kind(step: StepSpec, wait: WaitSpec | None, spec: WorkflowSpec) -> str:
     """What it does."""
+    if step.sort is Sort.CHILDREN:
+        return "starts runs, and waits for them"
     if step.fan is not None:
         return f"{step.effect} for each of {step.fan.items}"
     if wait is None:
@@ -106,6 +108,8 @@ def _details(step: StepSpec, spec: WorkflowSpec) -> Iterator[str]:
         yield f"wants {step.at_least} before it"
     if step.fan is not None:
         yield from _fan(step.fan)
+    if step.detached:
+        yield "they go on when it is stopped"
     yield from _recovery(step, spec)
 
 

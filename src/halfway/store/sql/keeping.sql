@@ -130,8 +130,8 @@ where run_id in :ids[] and (run_id, revision) in (
 -- name: delete_children
 -- So many entries about runs that these have started; a child goes after its parent.
 delete from halfway_child
-where parent_id in :ids[] and (parent_id, step, round, position) in (
-    select parent_id, step, round, position from halfway_child where parent_id in :ids[] limit :limit
+where parent_id in :ids[] and (parent_id, step, round, item) in (
+    select parent_id, step, round, item from halfway_child where parent_id in :ids[] limit :limit
 );
 
 -- name: delete_messages
