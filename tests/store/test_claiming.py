@@ -103,7 +103,10 @@ VALUES: dict[str, object] = {
 }  # fmt: skip
 
 
-UP_TO_A_LIMIT = ("SCAN halfway_wake USING INDEX halfway_wake_by_time",)
+UP_TO_A_LIMIT = (
+    "SCAN halfway_wake USING INDEX halfway_wake_by_time",
+    "SCAN halfway_passed USING COVERING INDEX sqlite_autoindex_halfway_passed_1",
+)
 
 
 @pytest.mark.parametrize("statement", HOT)
