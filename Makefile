@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 PYTEST ?=
+SOAK ?=
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -24,7 +25,7 @@ make_venv = $(PYTHON) -m venv .venv || { rm -rf .venv; echo "make: $(PYTHON) has
 install = { $(BIN)/python -m pip --version || $(BIN)/python -m ensurepip; } >/dev/null 2>&1; $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 endif
 
-.PHONY: help demo test check format bench crash docs lock clean
+.PHONY: help demo test check format bench soak crash docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -50,6 +51,9 @@ format: .venv/.dev-ready ## rewrite the sources in the house's format
 
 bench: .venv/.dev-ready ## measure speed
 	$(BIN)/python -m bench
+
+soak: .venv/.dev-ready ## measure speed beside two million runs that have ended
+	$(BIN)/python -m bench.soak $(SOAK)
 
 crash: .venv/.dev-ready ## kill a worker at every commit, on both databases
 	$(BIN)/python -m pytest tests/crash --full-matrix $(PYTEST)

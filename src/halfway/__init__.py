@@ -8,6 +8,7 @@ from halfway.authoring.definition import StepDefinition
 from halfway.authoring.events import Event
 from halfway.authoring.loops import Rewind
 from halfway.authoring.policy import Errors, Queue, Retry
+from halfway.authoring.retention import Retention
 from halfway.authoring.rows import one_row
 from halfway.authoring.run import Run
 from halfway.authoring.step import Absent, Artifact, AsyncMark, CannotTell, Failure, Found, Mark, Step
@@ -34,6 +35,7 @@ __all__ = [
     "OutcomeUnknown",
     "Part",
     "Queue",
+    "Retention",
     "Retry",
     "RetryLater",
     "Rewind",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from halfway.authoring.events import Event
 from halfway.authoring.keys import checked_key
 from halfway.authoring.policy import LONGEST, Queue, microseconds
+from halfway.authoring.retention import FOR_EVER, Retention
 from halfway.authoring.run import Run
 from halfway.authoring.step import Failure
 from halfway.authoring.workflow import Workflow
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.line import NO_LIMITS, Limits
 from halfway.domain.run import Kind
+from halfway.domain.spec import MINUTE
 from halfway.engine.settings import Settings
 from halfway.errors import DefinitionError, HalfwayError, InvalidInput, NotFound
 from halfway.ports import Debounce, Message, NewEvent, NewRun, NoPoints, Notifier, Points, Started, Task
@@ -37,6 +39,9 @@ T = TypeVar("T")
 HIGHEST = 1_000_000_000
 LONGEST_ID = 512
 STILL = frozenset({RunStatus.MANUAL_REQUIRED, RunStatus.WAITING}) | FINAL  # nothing more happens by itself
+
+
+CLEANUP_SECONDS = 30.0  # in one go; what is left is for the next hour
 
 
 class _Locks:
@@ -60,11 +65,11 @@ class Halfway:
     def __init__(
         self, url: str, *, workflows: Sequence[Workflow[Any]], artifacts: str | os.PathLike[str] | None = None,
         roles: Mapping[str, Sequence[str]] | None = None, can: Can | None = None, notify: Sequence[Notifier] | None = None,
-        settings: Settings | None = None, points: Points | None = None,
+        settings: Settings | None = None, points: Points | None = None, retention: Retention = FOR_EVER,
     ) -> None:  # fmt: skip
         """roles: who holds which; while none are named, whoever reaches the database may act. The roles `operator` and `admin` are
         permissions. can: another answer to (actor, action, what about). notify: who is told about approvals, decisions and incidents;
-        by default the log.
+        by default the log. retention: how long the runs of workflows are kept that do not say it themselves.
         """
         self.url = url
         self._artifacts = None if artifacts is None else os.fspath(artifacts)
@@ -72,6 +77,7 @@ class Halfway:
         self._points = points or NoPoints()
         self.roles, self.can = roles, can
         self.notify = notify
+        self.retention = retention
         self.workflows: dict[tuple[str, int], Workflow[Any]] = {}
         for workflow in workflows:
             place = (workflow.name, workflow.version)
@@ -112,9 +118,15 @@ class Halfway:
         store = self.store
         return Control(
             store.runs, store.reading, store.attention, workflows=self.workflows.values(), wake=self._wake, can=self.can,
-            members=self.roles, batches=store.batches, timetable=store.schedules, queues=store.queues,
-            new_id=new_id,
+            members=self.roles, batches=store.batches, timetable=store.schedules, queues=store.queues, keeping=store.keeping, new_id=new_id,
+            retention=self.retention, retentions=self.retentions,
         )  # fmt: skip
+
+    @property
+    def retentions(self) -> Mapping[str, Retention]:
+        """How long the runs of each workflow of this application are kept; of its versions the newest says it."""
+        newest = sorted(self.workflows.values(), key=lambda workflow: workflow.version)
+        return {workflow.name: workflow.retention or self.retention for workflow in newest}
 
     def close(self) -> None:
         """Stops the workers of this object and closes its connections."""
@@ -173,7 +185,7 @@ class Halfway:
         if within is None:  # else the caller has not committed yet, and the worker's next look finds it
             self._wake(tuple({route for one in started for route in one.ready}))
         return [
-            _fresh(workflow, asked, one.key) if one.created else self._run(workflow, one.run_id, created=False)
+            _fresh(workflow, asked, one.key) if one.created else self._run(workflow, one.run_id, created=False, known=asked.input)
             for asked, one in zip(new, started, strict=True)
         ]
 
@@ -231,7 +243,7 @@ class Halfway:
         until = monotonic() + timeout.total_seconds()
         pause = 0.002
         while True:
-            now = self._run(workflow, run.id, created=run.created)
+            now = self._run(workflow, run.id, created=run.created, known=run)
             if now.status in STILL:
                 return now
             left = until - monotonic()
@@ -248,10 +260,20 @@ class Halfway:
             known = ", ".join(sorted(name for name, _ in self.workflows))
             raise NotFound("WORKFLOW_UNKNOWN", workflow=run.type, known=known) from None
 
-    def _run(self, workflow: Workflow[I], run_id: str, *, created: bool) -> Run[I]:
+    def _run(self, workflow: Workflow[I], run_id: str, *, created: bool, known: str | Run[I] | None = None) -> Run[I]:
+        """known: what it was started with, or as what it was seen: then a run whose history was deleted can be answered, too."""
         from halfway.engine.source import RunSource
 
-        detail = self.store.reading.detail(run_id)
+        try:
+            detail = self.store.reading.detail(run_id)
+        except NotFound:
+            past = None if known is None else self.store.keeping.past(run_id)
+            if past is None or known is None or past.type != workflow.name:
+                raise
+            return Run(
+                id=past.run_id, type=past.type, version=past.version, key=past.key, status=past.status, failure=None, created=created,
+                input=known.input if isinstance(known, Run) else workflow.parse(known), outputs={}, steps={}, forgotten=True,
+            )  # fmt: skip
         row = detail.run
         if row.type != workflow.name:
             raise NotFound("RUN_UNKNOWN", run=run_id)
@@ -352,7 +374,20 @@ class Halfway:
 
         newest = {workflow.name: workflow.spec for workflow in sorted(self.workflows.values(), key=lambda one: one.version)}
         make = self.control.schedules.run_of
-        return Scheduler(store.schedules, specs=list(newest.values()), make=make, wake=self._wake, jobs=self._upkeep)
+        jobs = [*self._upkeep, *self._cleanup(store)]
+        return Scheduler(store.schedules, specs=list(newest.values()), make=make, wake=self._wake, jobs=jobs)
+
+    def _cleanup(self, store: Store) -> Iterator[Job]:
+        """What is old is deleted by whichever worker comes first, an hour after the last time, and not for long (R-F6, R-E7)."""
+        if any(one != FOR_EVER for one in (self.retention, *self.retentions.values())):
+            from halfway.control.cleaning import cleanup
+            from halfway.engine.scheduler import Job
+
+            def clean() -> None:
+                until = monotonic() + CLEANUP_SECONDS
+                cleanup(store.keeping, self.control.cleaning.policy, stop=lambda: monotonic() > until)
+
+            yield Job("CLEANUP", 60 * MINUTE, clean)
 
     def _start_task(self, task: Task) -> None:
         """Something has happened that starts a run: in the transaction that creates the run, the task is done (R-C5)."""

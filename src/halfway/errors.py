@@ -42,6 +42,9 @@ MESSAGES: dict[str, str] = {
     "connection of the same database.",
     # not found
     "RUN_UNKNOWN": "There is no run {run}. List the runs with: halfway runs",
+    "RUN_GONE": "Run {run} of {workflow} ended {status} at {ended}; its history was deleted at {deleted}, as its retention says. "
+    "Who ordered what about it: halfway audit-log --run {run}",
+    "OUTPUT_GONE": "Step {step} of run {run} has no output any more: the history of the run was deleted. The run ended {status}.",
     "RUN_AMBIGUOUS": "The id {run} fits {count} runs. Give more characters of the id.",
     "WORKFLOW_UNKNOWN": "There is no workflow {workflow} here. Known workflows: {known}.",
     "VERSION_UNKNOWN": "Workflow {workflow} has no version {version} here. Known versions: {known}.",

@@ -36,6 +36,7 @@ def test_starting_twice_answers_the_same_run(project: Project) -> None:
     again = project.json("start", "ORDER", "--input", '{"id": "o-1"}')
     assert first == {
         "id": again["id"], "type": "ORDER", "version": 1, "status": "PENDING", "idempotencyKey": "o-1", "created": True,
+        "forgotten": False,
     }  # fmt: skip
     assert again["created"] is False
     told = project.run("start", "ORDER", "--input", '{"id": "o-1"}')
@@ -189,8 +190,9 @@ def test_check_prints_the_contract_of_each_step(small: Project) -> None:
 
 
 def test_graph_draws_text_and_mermaid(small: Project) -> None:
-    assert small.run("graph", "ORDER").stdout == "ORDER v1\n  CHECK (READ)\n    CHARGE (CHANGE)  <- CHECK\n"
+    assert small.run("graph", "ORDER").stdout == "ORDER v1  (owner shop-owner)\n  CHECK (READ)\n    CHARGE (CHANGE)  <- CHECK\n"
     assert "    CHECK --> CHARGE\n" in small.run("graph", "ORDER", "--format", "mermaid").stdout
+    assert small.run("graph", "ORDER", "--format", "svg").stdout.startswith("<svg ")
     assert small.json("graph", "ORDER")[0]["steps"][1]["after"] == ["CHECK"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from halfway import Effect, Step, StepFailed, Workflow
+from halfway import Effect, Retention, Step, StepFailed, Workflow
 from halfway.domain.spec import Overlap
 from halfway.engine.scheduler import UPKEEP, Job, Scheduler
 from halfway.errors import DatabaseError
@@ -281,3 +281,18 @@ def test_a_schedule_does_not_care_how_its_run_ends(harness: type[Harness]) -> No
         until(lambda: [one.status for one in ticks(h)] == ["FAILED"])
         h.advance(A_DAY)
         until(lambda: told(h) == [("STARTED", "")] * 2)
+
+
+def test_what_is_old_is_deleted_by_a_worker_without_being_asked(harness: type[Harness]) -> None:
+    """R-F6, R-E7: cleanup is a schedule of the engine's own."""
+    wf = flow(key=False, retention=Retention(history=timedelta(days=1)))
+
+    @wf.step(Effect.READ)
+    def look(step: Step[Order]) -> int:
+        return 1
+
+    h = harness(wf)
+    run = h.run(wf, Order())
+    h.advance(2 * 24 * 3600)
+    with h.worker():
+        until(lambda: (h.advance(3600), h.app.control.gone(run.id) is not None)[1], "the history of the run is deleted")

@@ -35,6 +35,7 @@ halfway_audit.before_state text not null
 halfway_audit.after_state text not null
 halfway_audit.id bigint not null
 halfway_audit.refused text
+halfway_audit.type text not null
 halfway_batch.id text not null
 halfway_batch.at bigint not null
 halfway_batch.actor text not null
@@ -84,6 +85,7 @@ halfway_event.payload text not null
 halfway_event.received_at bigint not null
 halfway_event.processed_at bigint
 halfway_event.run_id text
+halfway_event.emptied_at bigint
 halfway_evidence.run_id text not null
 halfway_evidence.step text not null
 halfway_evidence.round bigint not null
@@ -139,6 +141,16 @@ halfway_outbox.delivered_at bigint
 halfway_outbox.error text
 halfway_passed.run_id text not null
 halfway_passed.parent_id text not null
+halfway_past.run_id text not null
+halfway_past.type text not null
+halfway_past.version bigint not null
+halfway_past.status text not null
+halfway_past.run_key text
+halfway_past.inputs text not null
+halfway_past.created_at bigint not null
+halfway_past.ended_at bigint not null
+halfway_past.deleted_at bigint not null
+halfway_past.cleared_at bigint
 halfway_pause.what text not null
 halfway_pause.name text not null
 halfway_pause.at bigint not null
@@ -283,6 +295,7 @@ halfway_migration halfway_migration_pkey PRIMARY KEY (number)
 halfway_missed halfway_missed_pkey PRIMARY KEY (type, name, first_at)
 halfway_outbox halfway_outbox_pkey PRIMARY KEY (id)
 halfway_passed halfway_passed_pkey PRIMARY KEY (run_id)
+halfway_past halfway_past_pkey PRIMARY KEY (run_id)
 halfway_pause halfway_pause_pkey PRIMARY KEY (what, name)
 halfway_pause halfway_pause_what_check CHECK (((what = 'QUEUE'::text) OR (what = 'WORKFLOW'::text)))
 halfway_queue halfway_queue_pkey PRIMARY KEY (name)
@@ -307,15 +320,19 @@ halfway_wait halfway_wait_sort_check CHECK (((sort = 'EVENT'::text) OR (sort = '
 halfway_worker halfway_worker_pkey PRIMARY KEY (epoch)
 halfway_worker halfway_worker_state_check CHECK (((state = 'ALIVE'::text) OR (state = 'DEAD'::text) OR (state = 'ENDED'::text)))
 
+CREATE INDEX halfway_artifact_by_age ON public.halfway_artifact USING btree (created_at, id)
 CREATE INDEX halfway_artifact_by_content ON public.halfway_artifact USING btree (sha256)
 CREATE INDEX halfway_artifact_by_run ON public.halfway_artifact USING btree (run_id)
 CREATE UNIQUE INDEX halfway_artifact_pkey ON public.halfway_artifact USING btree (id)
 CREATE INDEX halfway_attempt_lost ON public.halfway_attempt USING btree (epoch) WHERE ((ended = 'LOST'::text) AND (settled IS NULL) AND (gone_at IS NULL))
 CREATE UNIQUE INDEX halfway_attempt_pkey ON public.halfway_attempt USING btree (run_id, step, round, item, kind, n)
 CREATE INDEX halfway_attempt_running ON public.halfway_attempt USING btree (epoch) WHERE (ended_at IS NULL)
+CREATE INDEX halfway_audit_by_age ON public.halfway_audit USING btree (type, at, action_id)
 CREATE INDEX halfway_audit_by_id ON public.halfway_audit USING btree (id)
 CREATE INDEX halfway_audit_by_run ON public.halfway_audit USING btree (run_id, at)
 CREATE UNIQUE INDEX halfway_audit_pkey ON public.halfway_audit USING btree (action_id)
+CREATE INDEX halfway_batch_ended ON public.halfway_batch USING btree (ended_at, id) WHERE (ended_at IS NOT NULL)
+CREATE INDEX halfway_batch_item_by_run ON public.halfway_batch_item USING btree (run_id)
 CREATE UNIQUE INDEX halfway_batch_item_pkey ON public.halfway_batch_item USING btree (batch_id, n)
 CREATE INDEX halfway_batch_item_waiting ON public.halfway_batch_item USING btree (batch_id, n) WHERE (state = 'WAITING'::text)
 CREATE UNIQUE INDEX halfway_batch_pkey ON public.halfway_batch USING btree (id)
@@ -329,6 +346,8 @@ CREATE UNIQUE INDEX halfway_debounce_pkey ON public.halfway_debounce USING btree
 CREATE INDEX halfway_definition_by_type ON public.halfway_definition USING btree (type, version)
 CREATE UNIQUE INDEX halfway_definition_pkey ON public.halfway_definition USING btree (hash)
 CREATE INDEX halfway_event_by_name ON public.halfway_event USING btree (name, key, id)
+CREATE INDEX halfway_event_emptied ON public.halfway_event USING btree (received_at, id) WHERE (emptied_at IS NOT NULL)
+CREATE INDEX halfway_event_full ON public.halfway_event USING btree (received_at, id) WHERE (emptied_at IS NULL)
 CREATE UNIQUE INDEX halfway_event_pkey ON public.halfway_event USING btree (id)
 CREATE UNIQUE INDEX halfway_event_source_provider_id_key ON public.halfway_event USING btree (source, provider_id)
 CREATE INDEX halfway_event_unused ON public.halfway_event USING btree (name, key, received_at, id) WHERE (processed_at IS NULL)
@@ -345,9 +364,14 @@ CREATE UNIQUE INDEX halfway_migration_pkey ON public.halfway_migration USING btr
 CREATE UNIQUE INDEX halfway_missed_pkey ON public.halfway_missed USING btree (type, name, first_at)
 CREATE INDEX halfway_outbox_by_run ON public.halfway_outbox USING btree (run_id)
 CREATE INDEX halfway_outbox_next ON public.halfway_outbox USING btree (next_at) WHERE ((delivered_at IS NULL) AND (next_at IS NOT NULL))
+CREATE INDEX halfway_outbox_of_event ON public.halfway_outbox USING btree (event_id) WHERE ((event_id IS NOT NULL) AND (delivered_at IS NULL))
 CREATE UNIQUE INDEX halfway_outbox_pkey ON public.halfway_outbox USING btree (id)
 CREATE INDEX halfway_outbox_undelivered ON public.halfway_outbox USING btree (id) WHERE (delivered_at IS NULL)
 CREATE UNIQUE INDEX halfway_passed_pkey ON public.halfway_passed USING btree (run_id)
+CREATE INDEX halfway_past_by_age ON public.halfway_past USING btree (type, ended_at, run_id) WHERE (cleared_at IS NOT NULL)
+CREATE INDEX halfway_past_by_key ON public.halfway_past USING btree (run_key) WHERE (run_key IS NOT NULL)
+CREATE INDEX halfway_past_left ON public.halfway_past USING btree (run_id) WHERE (cleared_at IS NULL)
+CREATE UNIQUE INDEX halfway_past_pkey ON public.halfway_past USING btree (run_id)
 CREATE UNIQUE INDEX halfway_pause_pkey ON public.halfway_pause USING btree (what, name)
 CREATE UNIQUE INDEX halfway_queue_pkey ON public.halfway_queue USING btree (name)
 CREATE INDEX halfway_record_asks ON public.halfway_record USING btree (asks, run_id) WHERE (asks <> ''::text)
@@ -364,12 +388,15 @@ CREATE INDEX halfway_run_by_correlation ON public.halfway_run USING btree (corre
 CREATE INDEX halfway_run_by_creation ON public.halfway_run USING btree (created_at, id)
 CREATE INDEX halfway_run_by_key ON public.halfway_run USING btree (run_key) WHERE (run_key IS NOT NULL)
 CREATE INDEX halfway_run_deadline ON public.halfway_run USING btree (deadline_at) WHERE ((ended_at IS NULL) AND (intent IS NULL) AND (deadline_at IS NOT NULL))
+CREATE INDEX halfway_run_ended ON public.halfway_run USING btree (type, ended_at, id) WHERE (ended_at IS NOT NULL)
 CREATE INDEX halfway_run_failed ON public.halfway_run USING btree (id) WHERE (status = 'FAILED'::text)
 CREATE INDEX halfway_run_open ON public.halfway_run USING btree (status, id) WHERE (ended_at IS NULL)
 CREATE UNIQUE INDEX halfway_run_pkey ON public.halfway_run USING btree (id)
 CREATE INDEX halfway_run_timeout ON public.halfway_run USING btree (timeout_at) WHERE ((ended_at IS NULL) AND (intent IS NULL) AND (timeout_at IS NOT NULL))
 CREATE UNIQUE INDEX halfway_schedule_pkey ON public.halfway_schedule USING btree (type, name)
 CREATE INDEX halfway_task_next ON public.halfway_task USING btree (type, next_at)
+CREATE INDEX halfway_task_of_event ON public.halfway_task USING btree (event_id) WHERE (event_id IS NOT NULL)
+CREATE INDEX halfway_task_of_run ON public.halfway_task USING btree (run_id) WHERE (run_id IS NOT NULL)
 CREATE UNIQUE INDEX halfway_task_pkey ON public.halfway_task USING btree (id)
 CREATE INDEX halfway_tick_backfilled ON public.halfway_tick USING btree (type, name, run_id) WHERE (origin = 'BACKFILL'::text)
 CREATE UNIQUE INDEX halfway_tick_pkey ON public.halfway_tick USING btree (type, name, due_at)

@@ -39,7 +39,7 @@ CREATE TABLE halfway_audit (
     evidence text,
     before_state text not null,
     after_state text not null
-, id bigint not null default 0, refused text);
+, id bigint not null default 0, refused text, type text not null default '');
 CREATE TABLE halfway_batch (
     id text not null primary key,
     at bigint not null,
@@ -111,7 +111,7 @@ CREATE TABLE halfway_event (
     payload text not null,
     received_at bigint not null,
     processed_at bigint,
-    run_id text,
+    run_id text, emptied_at bigint,
     unique (source, provider_id)
 );
 CREATE TABLE halfway_evidence (
@@ -193,6 +193,18 @@ CREATE TABLE halfway_outbox (
 CREATE TABLE halfway_passed (
     run_id text not null primary key,
     parent_id text not null
+);
+CREATE TABLE halfway_past (
+    run_id text not null primary key,
+    type text not null,
+    version bigint not null,
+    status text not null,
+    run_key text,
+    inputs text not null,
+    created_at bigint not null,
+    ended_at bigint not null,
+    deleted_at bigint not null,
+    cleared_at bigint
 );
 CREATE TABLE halfway_pause (
     what text not null check (what = 'QUEUE' or what = 'WORKFLOW'),
@@ -347,18 +359,24 @@ CREATE TABLE halfway_worker (
     started_at bigint not null,
     ended_at bigint
 , queues text not null default '');
+CREATE INDEX halfway_artifact_by_age on halfway_artifact (created_at, id);
 CREATE INDEX halfway_artifact_by_content on halfway_artifact (sha256);
 CREATE INDEX halfway_artifact_by_run on halfway_artifact (run_id);
 CREATE INDEX halfway_attempt_lost on halfway_attempt (epoch) where ended = 'LOST' and settled is null and gone_at is null;
 CREATE INDEX halfway_attempt_running on halfway_attempt (epoch) where ended_at is null;
+CREATE INDEX halfway_audit_by_age on halfway_audit (type, at, action_id);
 CREATE INDEX halfway_audit_by_id on halfway_audit (id);
 CREATE INDEX halfway_audit_by_run on halfway_audit (run_id, at);
+CREATE INDEX halfway_batch_ended on halfway_batch (ended_at, id) where ended_at is not null;
+CREATE INDEX halfway_batch_item_by_run on halfway_batch_item (run_id);
 CREATE INDEX halfway_batch_item_waiting on halfway_batch_item (batch_id, n) where state = 'WAITING';
 CREATE INDEX halfway_batch_running on halfway_batch (id) where state = 'RUNNING';
 CREATE INDEX halfway_child_run on halfway_child (run_id);
 CREATE INDEX halfway_claim_waiting on halfway_claim (key, run_id) where waits_from is not null;
 CREATE INDEX halfway_definition_by_type on halfway_definition (type, version);
 CREATE INDEX halfway_event_by_name on halfway_event (name, key, id);
+CREATE INDEX halfway_event_emptied on halfway_event (received_at, id) where emptied_at is not null;
+CREATE INDEX halfway_event_full on halfway_event (received_at, id) where emptied_at is null;
 CREATE INDEX halfway_event_unused on halfway_event (name, key, received_at, id) where processed_at is null;
 CREATE INDEX halfway_evidence_by_run on halfway_evidence (run_id);
 CREATE INDEX halfway_key_by_key on halfway_key (key);
@@ -366,7 +384,11 @@ CREATE INDEX halfway_key_by_run on halfway_key (run_id);
 CREATE INDEX halfway_lease_by_holder on halfway_lease (holder);
 CREATE INDEX halfway_outbox_by_run on halfway_outbox (run_id);
 CREATE INDEX halfway_outbox_next on halfway_outbox (next_at) where delivered_at is null and next_at is not null;
+CREATE INDEX halfway_outbox_of_event on halfway_outbox (event_id) where event_id is not null and delivered_at is null;
 CREATE INDEX halfway_outbox_undelivered on halfway_outbox (id) where delivered_at is null;
+CREATE INDEX halfway_past_by_age on halfway_past (type, ended_at, run_id) where cleared_at is not null;
+CREATE INDEX halfway_past_by_key on halfway_past (run_key) where run_key is not null;
+CREATE INDEX halfway_past_left on halfway_past (run_id) where cleared_at is null;
 CREATE INDEX halfway_record_asks on halfway_record (asks, run_id) where asks <> '';
 CREATE INDEX halfway_record_child on halfway_record (run_id, step, round, item) where item <> '' and status = 'WAITING';
 CREATE INDEX halfway_record_dormant on halfway_record (run_id, step, round, kind, position)
@@ -384,10 +406,13 @@ CREATE INDEX halfway_run_by_correlation on halfway_run (correlation_id) where co
 CREATE INDEX halfway_run_by_creation on halfway_run (created_at, id);
 CREATE INDEX halfway_run_by_key on halfway_run (run_key) where run_key is not null;
 CREATE INDEX halfway_run_deadline on halfway_run (deadline_at) where ended_at is null and intent is null and deadline_at is not null;
+CREATE INDEX halfway_run_ended on halfway_run (type, ended_at, id) where ended_at is not null;
 CREATE INDEX halfway_run_failed on halfway_run (id) where status = 'FAILED';
 CREATE INDEX halfway_run_open on halfway_run (status, id) where ended_at is null;
 CREATE INDEX halfway_run_timeout on halfway_run (timeout_at) where ended_at is null and intent is null and timeout_at is not null;
 CREATE INDEX halfway_task_next on halfway_task (type, next_at);
+CREATE INDEX halfway_task_of_event on halfway_task (event_id) where event_id is not null;
+CREATE INDEX halfway_task_of_run on halfway_task (run_id) where run_id is not null;
 CREATE INDEX halfway_tick_backfilled on halfway_tick (type, name, run_id) where origin = 'BACKFILL';
 CREATE INDEX halfway_tick_waiting on halfway_tick (type, name, next_at) where outcome = 'WAITING';
 CREATE INDEX halfway_trigger_by_name on halfway_trigger (kind, name);

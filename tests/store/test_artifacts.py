@@ -9,16 +9,22 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from halfway.domain.names import check_name
 from halfway.domain.run import Key
+from halfway.domain.spec import DAY
 from halfway.errors import DatabaseError, UnstorableValue
-from halfway.ports import Saved
+from halfway.ports import Cut, Old, Place, Saved, Swept
 from halfway.store import Store
-from halfway.store.artifacts import StoreArtifacts
+from halfway.store.artifacts import TOP, StoreArtifacts
+from halfway.store.files import sweep_files
 from tests.store.world import begin, claim, start
 
 CONTENT = b"a report"
@@ -152,7 +158,7 @@ def test_a_process_killed_while_writing_leaves_nothing_that_looks_complete(root:
     program = """
 import os, sys
 from pathlib import Path
-from halfway.store.artifacts import StoreArtifacts
+from halfway.store.artifacts import TOP, StoreArtifacts
 os.fsync = lambda file: os.kill(os.getpid(), 9)
 StoreArtifacts(Path(sys.argv[1])).put(b"a report")
 """
@@ -161,3 +167,131 @@ StoreArtifacts(Path(sys.argv[1])).put(b"a report")
     assert artifacts.get(SHA256) is None
     artifacts.put(CONTENT)
     assert artifacts.get(SHA256) == CONTENT
+
+
+# ── files that no row names ──
+
+
+def age(root: Path, hours: float = 25) -> None:
+    """All files were put so long ago."""
+    for path in files(root):
+        before = path.stat().st_mtime - hours * 3600
+        os.utime(path, (before, before))
+
+
+def yesterday() -> Cut:
+    return Cut((time.time_ns() // 1000) - DAY)
+
+
+def sweep(artifacts: StoreArtifacts, *named: str, delete: bool = True) -> int:
+    """How many files every batch together has deleted."""
+    count, place = 0, Place()
+    while place is not None:
+        swept = sweep_files(artifacts, lambda _: frozenset(named), yesterday().until, place, delete=delete)
+        count, place = count + swept.deleted.get("files", 0), swept.after
+    return count
+
+
+def test_a_file_goes_when_it_is_old_and_no_row_names_it(artifacts: StoreArtifacts, root: Path) -> None:
+    """R-F6."""
+    others = [artifacts.put(bytes([number]))[0] for number in range(20)]
+    artifacts.put(CONTENT)
+    assert sweep(artifacts) == 0
+    age(root)
+    (root / SHA256[:2] / f"{'0' * 32}.part").write_bytes(b"half")
+    (root / SHA256[:2] / "notes.txt").write_bytes(b"not ours")
+    (root / "README").write_bytes(b"not ours")
+    age(root)
+    assert sweep(artifacts, SHA256, *others[:5], delete=False) == 16
+    assert sweep(artifacts, SHA256, *others[:5]) == 16
+    assert {path.name for path in files(root)} == {SHA256, *others[:5], "notes.txt", "README"}
+    assert sweep(artifacts, SHA256, *others[:5]) == 0
+
+
+def test_content_that_is_put_again_is_young_again(artifacts: StoreArtifacts, root: Path) -> None:
+    artifacts.put(CONTENT)
+    age(root)
+    artifacts.put(CONTENT)
+    assert sweep(artifacts) == 0
+    assert artifacts.get(SHA256) == CONTENT
+
+
+def test_content_that_is_put_while_its_file_is_being_deleted_is_there_afterwards(artifacts: StoreArtifacts, root: Path) -> None:
+    """The sweep has looked at everything and is about to delete; whoever puts the same content waits, and puts it anew."""
+    artifacts.put(CONTENT)
+    age(root)
+    at_the_door, put_has_begun = threading.Barrier(2), threading.Event()
+
+    def named(_: list[str]) -> frozenset[str]:
+        at_the_door.wait()
+        put_has_begun.wait()
+        return frozenset()
+
+    def put() -> None:
+        at_the_door.wait()
+        put_has_begun.set()
+        StoreArtifacts(root).put(CONTENT)
+
+    thread = threading.Thread(target=put)
+    thread.start()
+    swept = sweep_files(artifacts, named, yesterday().until, Place(0, TOP), delete=True)
+    thread.join()
+    assert swept.deleted == {"files": 1}
+    assert artifacts.get(SHA256) == CONTENT
+
+
+def test_a_file_that_was_put_after_it_was_found_old_stays(artifacts: StoreArtifacts, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list of old files was made before the lock; under it they are looked at again."""
+    artifacts.put(CONTENT)
+    age(root)
+    alone = artifacts.alone
+
+    def put_first(folder: str) -> AbstractContextManager[bool]:
+        StoreArtifacts(root).put(CONTENT)
+        return alone(folder)
+
+    monkeypatch.setattr(artifacts, "alone", put_first)
+    assert sweep(artifacts) == 0
+    assert artifacts.get(SHA256) == CONTENT
+
+
+def test_a_folder_into_which_somebody_is_putting_something_is_left_out(
+    artifacts: StoreArtifacts, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    artifacts.put(CONTENT)
+    age(root)
+    writer = StoreArtifacts(root)
+    found: list[Swept] = []
+
+    def swept_meanwhile(sha256: str) -> None:
+        found.append(sweep_files(artifacts, lambda _: frozenset(), yesterday().until, Place(0, TOP), delete=True))
+
+    monkeypatch.setattr(writer, "get", swept_meanwhile)
+    writer.put(CONTENT)
+    assert [(dict(one.deleted), one.kept) for one in found] == [({}, {"busy": 1})]
+    assert artifacts.get(SHA256) == CONTENT
+
+
+def test_a_row_keeps_its_file_and_the_last_row_takes_it_along(store: Store, tmp_path: Path) -> None:
+    run_ids = [start(store).run_id for _ in range(2)]
+    for number, run_id in enumerate(run_ids):
+        claim(store, run_id, begin(store))
+        sha256, size = store.artifacts.put(CONTENT)
+        with store.runs.change() as turn:
+            turn.keep([Saved(run_id, Key("first"), 1, f"a-{number}", "n", sha256, size)])
+    age(tmp_path / "artifacts")
+    counts: list[int] = []
+    for number in range(3):
+        folder = Place()
+        counts.append(sum(one.deleted.get("files", 0) for one in every(store, folder)))
+        with store._database.transaction("test") as session:
+            session.run("delete_artifacts", ids=[f"a-{number}"])
+    assert counts == [0, 0, 1]
+    assert store.artifacts.get(SHA256) is None
+
+
+def every(store: Store, place: Place | None) -> Iterator[Swept]:
+    while place is not None:
+        swept = store.keeping.sweep(Old.FILES, yesterday(), place, delete=True)
+        yield swept
+        place = swept.after

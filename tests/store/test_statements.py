@@ -31,7 +31,9 @@ SLOTS = {
     "for no key update of run",
     "for no key update skip locked",
     "for share",
+    "for share of holder",
     "for update skip locked",
+    "for update of beside skip locked",
     "for update of message skip locked",
 }
 BANNED = {

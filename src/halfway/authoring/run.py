@@ -57,8 +57,11 @@ class Run(Generic[I]):
         outputs: Mapping[str, str],
         steps: Mapping[str, str],
         source: Source = NO_SOURCE,
+        forgotten: bool = False,
     ) -> None:
-        """outputs: JSON text by step, without those that have none. steps: the status of each step."""
+        """outputs: JSON text by step, without those that have none. steps: the status of each step. forgotten: its history was deleted,
+        so it has no outputs any more.
+        """
         self.id = id
         self.type = type
         self.version = version
@@ -67,12 +70,15 @@ class Run(Generic[I]):
         self.input = input
         self.failure = failure
         self.created = created  # False: a run with this key was already there
+        self.forgotten = forgotten
         self._outputs = outputs
         self._steps = steps
         self._source = source
 
     def output(self, step: StepDefinition[I, T], /) -> T:
         """What a step of this run returned."""
+        if self.forgotten and self.type in step.homes:
+            raise NotFound("OUTPUT_GONE", step=step.name, run=self.id, status=self.status)
         if self.type not in step.homes or step.name not in self._steps:
             raise NotFound("STEP_UNKNOWN", workflow=self.type, step=step.name, known=", ".join(self._steps))
         text = self._outputs.get(step.name)

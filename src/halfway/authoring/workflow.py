@@ -12,6 +12,7 @@ from halfway.authoring.building import Built, Runbook, build, check_workflow
 from halfway.authoring.keys import key_of
 from halfway.authoring.options import Defaults
 from halfway.authoring.policy import DEFAULT_QUEUE, NO_ERRORS, THREE_TIMES, Errors, Queue, Retry
+from halfway.authoring.retention import Retention
 from halfway.authoring.schedules import Scheduled
 from halfway.authoring.schemas import Misshapen
 from halfway.authoring.steps import Handler
@@ -55,6 +56,7 @@ class Workflow(Scheduled[I], Generic[I]):
         concurrency: int | None = None,
         concurrency_key: Callable[[I], str] | None = None,
         concurrency_per_key: int = 1,
+        retention: Retention | None = None,
     ) -> None:
         """key: names the business case, without personal data; None: every start is a new run.
 
@@ -62,12 +64,15 @@ class Workflow(Scheduled[I], Generic[I]):
         and so many (`concurrency_per_key`) for each key that it names. The others wait in order.
         timeout: of the whole run; the time it waits is not counted. on_failure: what a step's final failure means if the step does not
         say; None: COMPENSATE where all that is done before can be undone without a person, else FAIL. runbook: what a person should do,
-        by error class or code; None: about every other error.
+        by error class or code; None: about every other error. retention: how long its runs are kept; None: as the application says.
         """
         super().__init__(name, input, Defaults(on_failure=on_failure, retry=retry, errors=errors, queue=queue))
         self._built: Built | None = None
         self.version = version
         self._key, self._resource, self._concurrency_key = key, resource, concurrency_key
+        if retention is not None and not isinstance(retention, Retention):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise self._refusal(f"retention is {retention!r}.", "Give a Retention, as in Retention(history=timedelta(days=90)).")
+        self.retention = retention
         try:
             self._frame = check_workflow(
                 name,

@@ -35,6 +35,7 @@ main = Lazy(
         "audit-log": ("halfway.cli.inbox:audit_log", "Say who ordered what, and what was refused."),
         "check": ("halfway.cli.definitions:check", "Look for holes in the contracts of your workflows."),
         "graph": ("halfway.cli.definitions:graph", "Draw a workflow."),
+        "cleanup": ("halfway.cli.cleanup:cleanup", "Delete what is older than your retention says."),
         "db": ("halfway.cli.database:db", "Create, update and look at the database."),
         "doctor": ("halfway.cli.database:doctor", "Look for what would keep runs from going on."),
     },

@@ -20,6 +20,7 @@ from halfway.domain.spec import WorkflowSpec
 from halfway.errors import Exit
 
 PATIENCE = 30  # seconds that ready work may wait before it is worth a word
+LONG = timedelta(minutes=5)  # that a transaction of somebody else may be open
 
 
 @click.group(short_help="Create, update and look at the database.")
@@ -116,8 +117,15 @@ def doctor(*, app: str | None, url: str | None, as_json: bool) -> None:
         codes = {step.code for workflow in load_app(place).workflows.values() for step in workflow.spec.steps}
     with control(app, url) as runs:
         notes = [
-            *_database(runs), *_workers(runs), *_queues(runs), *_work(runs, codes), *_mail(runs), *_schedules(runs), *_roles(runs.specs()),
-        ]  # fmt: skip
+            *_database(runs),
+            *_snapshots(runs),
+            *_workers(runs),
+            *_queues(runs),
+            *_work(runs, codes),
+            *_mail(runs),
+            *_schedules(runs),
+            *_roles(runs.specs()),
+        ]
     if as_json:
         print_json([note.json() for note in notes])
         return
@@ -130,6 +138,8 @@ NOTES = {
     "DATABASE_OK": "Database {url} is there; its schema is {found}, as it should be.",
     "SQLITE_LIFE": "SQLite: workers show that they live by a lock of the operating system. Keep the file on a local disk of one machine. "
     "A worker that is frozen, not dead, counts as alive.",
+    "OLD_SNAPSHOT": "Process {pid} of the database server ({name}) has a transaction open since {since}. Until it ends, what was "
+    "changed or deleted since then stays in the files, and everything gets slower. End it.",
     "WORKER_ALIVE": "Worker {epoch}: process {pid} on {host}, running {running}, since {since}.",
     "NO_WORKER": "No worker is running. Start one: halfway worker",
     "NOT_SERVED": "Nobody serves the queue {queue}, in which steps of {workflows} wait; ready now: {ready}. "
@@ -153,6 +163,12 @@ def _database(runs: Control) -> Iterator[Note]:
     yield Note("ok", "DATABASE_OK", {"url": schema.url, "found": schema.found})
     if schema.url.startswith("sqlite"):
         yield Note("note", "SQLITE_LIFE", {})
+
+
+def _snapshots(runs: Control) -> Iterator[Note]:
+    for one in runs.cleaning.store.snapshots(LONG // timedelta(microseconds=1)):
+        since = short_time(datetime.fromtimestamp(one.began_at / 1e6, UTC))
+        yield Note("problem", "OLD_SNAPSHOT", {"pid": one.pid, "name": one.name, "since": since})
 
 
 def _workers(runs: Control) -> Iterator[Note]:

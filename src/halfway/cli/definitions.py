@@ -8,11 +8,14 @@ import click
 
 from halfway.cli.i18n import _, translated
 from halfway.cli.options import common, where
-from halfway.cli.output import chat, print_json
+from halfway.cli.output import chat, clean, print_json
 from halfway.cli.place import find_place, load_app
 from halfway.domain.check import Contract, Finding, contract_of
 from halfway.domain.check import check as find_holes
+from halfway.domain.drawing import mermaid_lines, text_lines
+from halfway.domain.picture import picture_of
 from halfway.domain.spec import StepSpec, WorkflowSpec
+from halfway.domain.svg import svg
 from halfway.errors import Exit, NotFound
 
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -115,35 +118,26 @@ def _effect(step: StepSpec) -> str:
 
 @click.command(short_help="Draw a workflow.")
 @click.argument("kind", metavar="TYPE")
-@click.option("--format", "form", type=click.Choice(["text", "mermaid"]), default="text", show_default=True, help="text or mermaid.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "mermaid", "svg"]), default="text", show_default=True, help="text, mermaid or svg."
+)
 @where
 @common
 def graph(*, kind: str, form: str, app: str | None, url: str | None, as_json: bool) -> None:
-    """Draw the workflow TYPE: its steps, and after which others each of them stands. Touches no database."""
+    """Draw the workflow TYPE: its steps with what they do, wait for and ask, and after which others each of them stands.
+
+    An SVG shows the newest version; the others show all that the app has. Touches no database.
+    """
     specs = _specs(kind, app, url)
     if as_json:
         print_json([{"type": spec.type, "version": spec.version, "steps": [_node(step) for step in spec.steps]} for spec in specs])
-        return
-    for spec in specs:
-        click.echo("\n".join(_mermaid(spec) if form == "mermaid" else _text(spec)))
+    elif form == "svg":
+        click.echo(svg(picture_of(specs[-1])), nl=False)
+    else:
+        for spec in specs:
+            lines = mermaid_lines if form == "mermaid" else text_lines
+            click.echo("\n".join(map(clean, lines(picture_of(spec)))))
 
 
 def _node(step: StepSpec) -> dict[str, object]:
     return {"name": step.name, "effectKind": _effect(step), "after": list(step.after)}
-
-
-def _text(spec: WorkflowSpec) -> Iterator[str]:
-    yield f"{spec.type} v{spec.version}"
-    depth: dict[str, int] = {}
-    for step in spec.steps:
-        depth[step.name] = 1 + max((depth[name] for name in step.after), default=0)
-        after = f"  <- {', '.join(step.after)}" if step.after else ""
-        yield f"{'  ' * depth[step.name]}{step.name} ({_effect(step)}){after}"
-
-
-def _mermaid(spec: WorkflowSpec) -> Iterator[str]:
-    yield "flowchart TD"
-    for step in spec.steps:
-        yield f'    {step.name}["{step.name}<br/>{_effect(step)}"]'
-        for name in step.after:
-            yield f"    {name} --> {step.name}"

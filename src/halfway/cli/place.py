@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from halfway.app import Halfway
+from halfway.authoring.retention import FOR_EVER
 from halfway.cli.mishaps import keep_trace
 from halfway.control.reading import Control
 from halfway.errors import HalfwayError, InvalidInput
@@ -128,7 +129,8 @@ def control(app: str | None, url: str | None, *, code: bool = False) -> Generato
         roles = place.roles if loaded is None or place.roles is not None else loaded.roles
         yield Control(
             store.runs, store.reading, store.attention, workflows=workflows, wake=_nobody, can=None if loaded is None else loaded.can,
-            members=roles, batches=store.batches, timetable=store.schedules, queues=store.queues, new_id=new_id,
+            members=roles, batches=store.batches, timetable=store.schedules, queues=store.queues, keeping=store.keeping, new_id=new_id,
+            retention=FOR_EVER if loaded is None else loaded.retention, retentions={} if loaded is None else loaded.retentions,
         )  # fmt: skip
     finally:
         store.close()
@@ -151,7 +153,7 @@ def load_app(place: Place) -> Halfway:
         return app
     return Halfway(
         place.url, workflows=list(app.workflows.values()), artifacts=place.artifacts, roles=app.roles, can=app.can, notify=app.notify,
-        settings=app.settings,
+        settings=app.settings, retention=app.retention,
     )  # fmt: skip
 
 

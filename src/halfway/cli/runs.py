@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from halfway.cli.i18n import _
+from halfway.cli.i18n import _, tell
 from halfway.cli.options import common, where
 from halfway.cli.output import bounded, chat, print_json, short_time, table
 from halfway.cli.place import control
@@ -25,11 +25,12 @@ def runs(*, status: str | None, kind: str | None, search: str | None, limit: int
     """List runs, the newest first."""
     with control(app, url) as found:
         lines = found.runs(status=None if status is None else status.upper(), type=kind, search=search, limit=limit)
+        gone = None if lines or not search else found.gone(search)
     if as_json:
         print_json([line.to_json() for line in lines])
         return
     if not lines:
-        chat(_("There are no such runs."))
+        chat(_("There are no such runs.") if gone is None else tell(gone))
         return
     rows = [
         (line.id, line.status.value, f"{line.type} v{line.version}", bounded(line.key or "", 60), _stands(line), changed)

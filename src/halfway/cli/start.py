@@ -55,7 +55,9 @@ def start(*, kind: str, text: str, version: int | None, wait: bool, deadline: st
     until = None if deadline is None else _moment(deadline)
     run = halfway.start(workflow, workflow.parse(text), deadline=until, priority=priority, again=again, actor=person(actor))
     try:
-        _started(run, as_json and not wait, as_json)
+        _started(run, as_json and not (wait and not run.forgotten), as_json)
+        if wait and run.forgotten:
+            sys.exit(EXITS[run.status])
         if wait:
             shown = _wait(halfway.control, run.id)
             _ended(shown, run, as_json)
@@ -89,7 +91,7 @@ def _started(run: Run[Any], print_it: bool, as_json: bool) -> None:
         print_json(
             {
                 "id": run.id, "type": run.type, "version": run.version, "status": run.status.value, "idempotencyKey": run.key,
-                "created": run.created,
+                "created": run.created, "forgotten": run.forgotten,
             }
         )  # fmt: skip
     if as_json:
@@ -100,6 +102,8 @@ def _started(run: Run[Any], print_it: bool, as_json: bool) -> None:
         chat(_("Started. A worker executes it: {command}").format(command="halfway worker"))
     else:
         chat(_("Nothing was started: this run already stands under the key {key}. It is {status}.").format(key=run.key, status=run.status))
+        if run.forgotten:
+            chat(_("Its history was deleted, as its retention says. A second run under the key can be started with --again."))
 
 
 def _ended(shown: Shown, run: Run[Any], as_json: bool) -> None:

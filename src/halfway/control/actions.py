@@ -192,6 +192,7 @@ class Actions:
         try:
             with self._runs.change(name="order") as tx:
                 if run_id not in tx.lock([run_id], wait=True):
+                    self._reading.detail(run_id)  # says what has become of it
                     raise NotFound("RUN_UNKNOWN", run=run)
                 carried, routes = self._carry_out(tx, run_id, request, audit)
         except (Conflict, NotAllowed, InvalidInput) as refused:

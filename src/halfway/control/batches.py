@@ -62,7 +62,8 @@ class Bulk:
         shown = self.show(id)
         _check(shown.row.batch.action, reason, None, None, json.loads(shown.row.batch.arguments))
         left = ("REFUSED", "FAILED", "WAITING") if shown.row.state == "STOPPED" else ("REFUSED", "FAILED")
-        items = [(one.item.run_id, one.item.step) for one in shown.items if one.item.state in left or one.fails_anew]
+        there = [one for one in shown.items if one.status is not None]  # the history of the others was deleted
+        items = [(one.item.run_id, one.item.step) for one in there if one.item.state in left or one.fails_anew]
         self._allow(actor, {self._reading.detail(run_id).run.hash for run_id, _ in items})
         again = shown.row.batch._replace(id=self._new_id(), actor=actor, reason=reason, filter=json.dumps({"failedOf": shown.row.batch.id}))
         return self._keep(again, items)

@@ -10,9 +10,11 @@ from datetime import datetime
 from typing import Any
 
 from halfway.authoring.keys import checked_key
+from halfway.authoring.retention import FOR_EVER, Retention
 from halfway.authoring.workflow import Workflow
 from halfway.control.access import OPERATOR, Can, Demand, Members
 from halfway.control.batches import Bulk
+from halfway.control.cleaning import Cleaning
 from halfway.control.desk import Desk, runbook_of
 from halfway.control.events import Events, Sent
 from halfway.control.queues import QueueDesk
@@ -26,7 +28,7 @@ from halfway.domain.run import Record, Snapshot
 from halfway.domain.sentences import SENTENCES, Sentence
 from halfway.domain.spec import WorkflowSpec
 from halfway.domain.waits import TIMED_OUT
-from halfway.errors import NotAllowed
+from halfway.errors import NotAllowed, NotFound
 from halfway.ports import (
     Attention,
     AuditRow,
@@ -34,6 +36,7 @@ from halfway.ports import (
     DefinitionRow,
     Detail,
     JournalRow,
+    Keeping,
     NewEvent,
     Queues,
     Reading,
@@ -160,14 +163,17 @@ class Control(Desk):
 
     def __init__(
         self, runs: RunStore, reading: Reading, attention: Attention, *, workflows: Iterable[Workflow[Any]] = (),
-        wake: Callable[[tuple[str, ...]], None], batches: Batches, timetable: Timetable, queues: Queues,
+        wake: Callable[[tuple[str, ...]], None], batches: Batches, timetable: Timetable, queues: Queues, keeping: Keeping,
         new_id: Callable[[], str], can: Can | None = None, members: Members | None = None,
+        retention: Retention = FOR_EVER, retentions: Mapping[str, Retention] | None = None,
     ) -> None:  # fmt: skip
+        """retention: for workflows that say nothing; retentions: by workflow."""
         super().__init__(runs, reading, attention, workflows=workflows, wake=wake, can=can, members=members)
         self._new_id = new_id
         self.schedules = Calendar(timetable, runs, reading, workflows=self._workflows.values(), can=self._can, wake=wake, new_id=new_id)
         self.queues = QueueDesk(queues, reading, self.specs, can=self._can)
         self.batches = Bulk(self, batches, runs, reading, can=self._can, new_id=new_id)
+        self.cleaning = Cleaning(keeping, specs=self.specs, can=self._can, default=retention, by_type=retentions or {})
 
     def send(self, name: str, payload: str, *, key: str, id: str, source: str = "", actor: str = "") -> Sent:
         """Sends a message by hand; its payload is JSON text that whoever knows its type has checked."""
@@ -204,6 +210,14 @@ class Control(Desk):
         rows = self._reading.runs(status=wanted, type=type, search=search, limit=limit, before=before)
         kept_by = self.queues.keeping()
         return tuple(_line(row, kept_by(self._runs.spec(row.run.hash), row)) for row in rows)
+
+    def gone(self, run: str) -> NotFound | None:
+        """What is said about a run whose history was deleted, by its id, its key or the end of its id; None about every other."""
+        try:
+            self._reading.detail(self._reading.find(run))
+        except NotFound as missing:
+            return missing if missing.code == "RUN_GONE" else None
+        return None
 
     def workers(self) -> Sequence[WorkerRow]:
         """Worker processes: all that are alive, and the latest others."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from halfway.ports.events import Arrival, Inbox, Message, NewEvent, Outbox, Received, Task, Triggers
 from halfway.ports.flow import Flow, FlowState, LineRow, OpenQueue, PauseRow, QueueRow, Queues
 from halfway.ports.items import CountRow, ItemRow, Items, Listed, LoadedItems
+from halfway.ports.keeping import Cut, Keeping, Old, OpenSnapshot, Past, Place, Swept
 from halfway.ports.people import (
     AskRow,
     Attention,
@@ -69,6 +70,7 @@ __all__ = [
     "BatchRow",
     "Batches",
     "CountRow",
+    "Cut",
     "Debounce",
     "DefinitionRow",
     "Detail",
@@ -87,6 +89,7 @@ __all__ = [
     "ItemRow",
     "Items",
     "JournalRow",
+    "Keeping",
     "Left",
     "LineRow",
     "Listed",
@@ -104,10 +107,14 @@ __all__ = [
     "NoPoints",
     "Notice",
     "Notifier",
+    "Old",
     "OpenQueue",
+    "OpenSnapshot",
     "Outbox",
     "Parent",
+    "Past",
     "PauseRow",
+    "Place",
     "Points",
     "QueueRow",
     "Queues",
@@ -123,6 +130,7 @@ __all__ = [
     "Schedules",
     "SchemaRow",
     "Started",
+    "Swept",
     "Task",
     "TickRow",
     "Timetable",

@@ -93,7 +93,7 @@ class JournalRow(NamedTuple):
 
 
 class AuditRow(NamedTuple):
-    """A line of the audit log."""
+    """A line of the audit log; about no single run, if it names none."""
 
     at: int
     run_id: str  # `schedule:TYPE/NAME`, if the order was about a schedule
@@ -141,11 +141,14 @@ class Reading(Protocol):
         ...
 
     def find(self, text: str) -> str:
-        """The run with this id or key, or whose id ends in at least 6 such characters. NotFound if there is none, or more than one."""
+        """The run with this id or key, or whose id ends in at least 6 such characters, also if its history was deleted.
+
+        NotFound if there is none, or more than one.
+        """
         ...
 
     def detail(self, run_id: str, *, items: bool = False) -> Detail:
-        """Everything about one run, as of one moment."""
+        """Everything about one run, as of one moment; NotFound says so, if its history was deleted."""
         ...
 
     def journal(self, run_id: str, *, after_seq: int = 0, limit: int = 1000) -> Sequence[JournalRow]:

@@ -12,7 +12,8 @@ The order of locks, so that no two transactions ever wait for each other in a ci
 6. rows of a run: attempts, records, journal, the run itself, leases, waits, audit. Only whoever holds the run writes them,
    except for effect marks, evidence and artifacts: they touch attempts of the writer's own epoch only.
 
-Wakes, messages and tasks are only added beside all this, so to tell somebody else waits for nobody.
+Wakes, messages and tasks are only added beside all this, so to tell somebody else waits for nobody. What is deleted because it is old
+is locked first, and what is locked elsewhere is left out (`keeping`), so nobody waits for a sweep but for the rows of one batch.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from halfway.store.definitions import Definitions
 from halfway.store.dialects.urls import dialect_of
 from halfway.store.flow import StoreQueues
 from halfway.store.ids import new_id
+from halfway.store.keeping import StoreKeeping
 from halfway.store.life import identity
 from halfway.store.lives import StoreLives
 from halfway.store.migrate import Migration, SchemaStatus, migrate_schema, require_schema, schema_status
@@ -56,6 +58,7 @@ class Store:
         self.batches = StoreBatches(database)
         self.schedules = StoreTimetable(database, definitions)
         self.queues = StoreQueues(database)
+        self.keeping = StoreKeeping(database, self.artifacts)
 
     def close(self) -> None:
         """Closes all connections and lets go of what proves that this process lives."""

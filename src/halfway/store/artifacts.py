@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 
 from halfway.errors import DatabaseError
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
+FOLDER = re.compile(r"[0-9a-f]{2}")
+DRAFT = re.compile(r"[0-9a-f]{32}\.part")
+TOP = "."  # the folder above all others, where drafts lie whose name is not known yet
 
 
 class StoreArtifacts:
@@ -22,13 +27,16 @@ class StoreArtifacts:
         self._root = root
 
     def put(self, content: bytes) -> tuple[str, int]:
+        """A file that is there is made young, so that no sweep takes it away before its row is committed."""
         sha256 = hashlib.sha256(content).hexdigest()
         path = self._path(sha256)
-        if self.get(sha256) is None:
-            try:
-                self._write(path, content)
-            except OSError as error:
-                raise DatabaseError("DATABASE_FULL", url=str(self._root), problem=f"{error.strerror}.") from error
+        try:
+            self._make(path.parent)
+            with self._locked(path.parent, fcntl.LOCK_SH):
+                if self.get(sha256) is None or not _made_young(path):
+                    self._write(path, content)
+        except OSError as error:
+            raise DatabaseError("DATABASE_FULL", url=str(self._root), problem=f"{error.strerror}.") from error
         return sha256, len(content)
 
     def put_lines(self, lines: Iterator[bytes]) -> tuple[str, int]:
@@ -46,7 +54,10 @@ class StoreArtifacts:
         try:
             _fill(draft, counted())
             sha256 = digest.hexdigest()
-            self._place(draft, self._path(sha256))
+            path = self._path(sha256)
+            self._make(path.parent)
+            with self._locked(path.parent, fcntl.LOCK_SH):
+                self._place(draft, path)
         except OSError as error:
             raise DatabaseError("DATABASE_FULL", url=str(self._root), problem=f"{error.strerror}.") from error
         finally:
@@ -88,6 +99,54 @@ class StoreArtifacts:
             os.close(file)
             return None
 
+    # ── what a sweep needs ──
+
+    def folders(self) -> list[str]:
+        """The folders that hold files, in order."""
+        try:
+            return [TOP, *sorted(name for name in os.listdir(self._root) if FOLDER.fullmatch(name))]
+        except FileNotFoundError:
+            return []
+
+    def old(self, folder: str, until: int) -> list[str]:
+        """Files of ours that were last put before, in microseconds of the clock by which files are dated."""
+        with os.scandir(self._root / folder) as found:
+            ours = [one for one in found if SHA256.fullmatch(one.name) or DRAFT.fullmatch(one.name)]
+        return sorted(one.name for one in ours if _age(one, until))
+
+    @contextmanager
+    def alone(self, folder: str) -> Generator[bool]:
+        """Nobody puts anything into this folder meanwhile; False, if somebody is just about to."""
+        try:
+            with self._locked(self._root / folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                yield True
+        except BlockingIOError:
+            yield False
+
+    def remove(self, folder: str, name: str) -> None:
+        """Deletes a file."""
+        (self._root / folder / name).unlink(missing_ok=True)
+
+    # ── inside ──
+
+    def _make(self, folder: Path) -> None:
+        made = [one for one in (folder, *folder.parents) if not one.exists()]
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for one in made:
+            _make_durable(one.parent)
+
+    @contextmanager
+    def _locked(self, folder: Path, how: int) -> Generator[None]:
+        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(file, how)
+            try:
+                yield
+            finally:
+                fcntl.flock(file, fcntl.LOCK_UN)  # closing is not enough: a child of a fork may have a copy
+        finally:
+            os.close(file)
+
     def _write(self, path: Path, content: bytes) -> None:
         draft = self._draft(path.parent)
         try:
@@ -98,17 +157,11 @@ class StoreArtifacts:
 
     def _draft(self, folder: Path) -> Path:
         """Where content is written before it is whole."""
-        made = [one for one in (folder, *folder.parents) if not one.exists()]
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for one in made:
-            _make_durable(one.parent)
+        self._make(folder)
         return folder / f"{secrets.token_hex(16)}.part"
 
     def _place(self, draft: Path, path: Path) -> None:
         """Complete or not at all: written elsewhere, made durable, then renamed."""
-        if not path.parent.exists():
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _make_durable(path.parent.parent)
         draft.replace(path)
         _make_durable(path.parent)
 
@@ -128,6 +181,21 @@ def _fill(draft: Path, parts: Iterable[bytes]) -> None:
 def _closing(stream: BufferedReader) -> Iterator[bytes]:
     with stream:
         yield from stream
+
+
+def _made_young(path: Path) -> bool:
+    """Whether the file says now that it was just put; of somebody else's file a new one is made."""
+    with suppress(OSError):
+        os.utime(path, follow_symlinks=False)
+        return True
+    return False
+
+
+def _age(file: os.DirEntry[str], until: int) -> bool:
+    try:
+        return file.stat(follow_symlinks=False).st_mtime_ns // 1000 <= until
+    except FileNotFoundError:
+        return False
 
 
 def _make_durable(folder: Path) -> None:

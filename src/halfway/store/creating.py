@@ -19,7 +19,7 @@ from halfway.store.definitions import Definitions, register, routes_of
 from halfway.store.ids import new_id
 from halfway.store.putting_off import PuttingOff
 from halfway.store.rows import RUN_STATUS
-from halfway.store.texts import require_storable
+from halfway.store.texts import fingerprint, require_storable
 from halfway.store.writing import Writing
 
 
@@ -29,7 +29,8 @@ class Newest(NamedTuple):
     n: int
     run_id: str
     status: RunStatus
-    input: str
+    input: str | None  # None: its history was deleted
+    fingerprints: frozenset[str] = frozenset()  # of the inputs that it had, then
 
 
 class Place(NamedTuple):
@@ -121,15 +122,21 @@ class Creation:
                 places.extend(self._behind(new, self._newest(new)))
         return places
 
-    def _newest(self, new: NewRun) -> Newest:
-        rows = self._session.rows("newest_under_key", type=new.spec.type, key=new.key)
-        if not rows:  # committed after the caller's snapshot was taken
-            raise DatabaseBusy("DATABASE_BUSY", url=self._url, seconds=0)
-        n, run_id, status, input = rows[0]
-        return Newest(n, run_id, RUN_STATUS[status], input)
+    def _newest(self, new: NewRun) -> Newest | None:
+        """The run that stands under the key; None if the key has just been deleted with what was known, and is this run's now."""
+        under = {"type": new.spec.type, "key": new.key}
+        for n, run_id, status, input in self._session.rows("newest_under_key", **under):
+            return Newest(n, run_id, RUN_STATUS[status], input)
+        for n, run_id, status, inputs in self._session.rows("past_under_key", **under):
+            return Newest(n, run_id, RUN_STATUS[status], None, frozenset(inputs.split()))
+        if self._session.run("take_key", **under, n=1, run_id=new.id):
+            return None
+        raise DatabaseBusy("DATABASE_BUSY", url=self._url, seconds=0)  # committed after the caller's snapshot was taken
 
-    def _behind(self, new: NewRun, newest: Newest) -> list[Place]:
+    def _behind(self, new: NewRun, newest: Newest | None) -> list[Place]:
         """The key is taken: its run stands, or another comes after it."""
+        if newest is None:
+            return [Place(new)]
         if new.again is None or newest.status not in FINAL:
             self._stand_back(new, newest)
             return []
@@ -141,9 +148,15 @@ class Creation:
     def _stand_back(self, new: NewRun, newest: Newest) -> None:
         if new.again is not None:
             raise Conflict("AGAIN_REFUSED", run=newest.run_id, key=new.key, status=newest.status)
-        if newest.input != new.input and (new.input,) not in self._session.rows("former_inputs", run_id=newest.run_id):
+        if not self._had(newest, new.input):
             raise KeyConflict("KEY_CONFLICT", key=new.key, workflow=new.spec.type, run=newest.run_id)
         self._existing[new.id] = newest.run_id
+
+    def _had(self, newest: Newest, input: str) -> bool:
+        """Whether the run has this input, or had it before it was corrected."""
+        if newest.input is None:
+            return fingerprint(input) in newest.fingerprints
+        return newest.input == input or (input,) in self._session.rows("former_inputs", run_id=newest.run_id)
 
     # ── claims ──
 

@@ -57,6 +57,10 @@ class Session(Protocol):
         """Which history of the data this is; another one after a fail-over or a restore. Empty: nobody can tell."""
         ...
 
+    def snapshots(self, before: int) -> list[tuple[int, str, int]]:
+        """Other sessions whose transactions began before and still see what was deleted since: (process, name, since when)."""
+        ...
+
     def rows(self, name: str, /, **params: object) -> list[Row]:
         """All rows of a named statement."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from halfway.domain.draft import Audit
@@ -28,6 +29,7 @@ from halfway.ports import (
 )
 from halfway.store.database import Database, Session
 from halfway.store.items import StoreItems
+from halfway.store.keeping import past_of
 from halfway.store.migrate import schema_status
 from halfway.store.rows import RUN_STATUS, to_key, to_record, to_run
 from halfway.store.texts import made_storable, storable
@@ -75,7 +77,7 @@ class StoreReading:
         with self._database.reading() as session:
             rows = session.rows("read_run", run_id=run_id)
             if not rows:
-                raise NotFound("RUN_UNKNOWN", run=run_id)
+                raise _missing(session, run_id)
             *columns, key, input, updated_at = rows[0]
             run = to_run(columns)
             return Detail(
@@ -158,8 +160,17 @@ def _counts(session: Session, run_id: str) -> tuple[CountRow, ...]:
     )
 
 
+def _missing(session: Session, run_id: str) -> NotFound:
+    """A run that never was, or one whose history was deleted."""
+    past = past_of(session, run_id)
+    if past is None:
+        return NotFound("RUN_UNKNOWN", run=run_id)
+    ended, deleted = (datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%SZ") for at in (past.ended_at, past.deleted_at))
+    return NotFound("RUN_GONE", run=run_id, workflow=past.type, status=past.status.value, ended=ended, deleted=deleted)
+
+
 def to_audit(row: tuple[Any, ...]) -> AuditRow:
-    """From the 12 columns of an entry of the audit log."""
+    """From the 12 columns of an entry of the audit log; one about no single run has no states."""
     at, run_id, *audit, before, after, id = row
     return AuditRow(at, run_id, Audit(*audit), _state(before), _state(after), id)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from halfway.errors import UnstorableValue
 
 
@@ -23,6 +25,11 @@ def made_storable(text: str | None) -> str | None:
     if text is None or storable(text):
         return text
     return text.replace("\0", "\N{SYMBOL FOR NULL}").encode("utf-8", "replace").decode()
+
+
+def fingerprint(text: str) -> str:
+    """What tells the same text again without keeping it."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _halved(text: str) -> bool:

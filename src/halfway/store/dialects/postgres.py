@@ -27,6 +27,11 @@ CLOCK = b"""select (extract(epoch from clock_timestamp()) * 1000000)::bigint
 BEGIN = {True: b"begin isolation level read committed", False: b"begin isolation level repeatable read read only"}
 SERVER = b"select oid::bigint, datname::text, pg_postmaster_start_time()::text from pg_database where datname = current_database()"
 HISTORY = b"select system_identifier::text || '/' || timeline_id::text from pg_control_system(), pg_control_checkpoint()"
+SNAPSHOTS = (
+    b"select pid::bigint, coalesce(nullif(application_name, ''), usename::text, ''), (extract(epoch from xact_start) * 1000000)::bigint"
+    b" from pg_stat_activity where datname = current_database() and backend_xmin is not null and pid <> pg_backend_pid()"
+    b" and xact_start is not null and extract(epoch from xact_start) * 1000000 <= $1::bigint order by xact_start"
+)
 LOCK_SECONDS = 5
 # Everything that is written goes by an index, whatever the statistics of a table that has just grown may say.
 BY_INDEX = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "plan_cache_mode": "force_generic_plan"}
@@ -104,6 +109,9 @@ class PostgresConnection:
         except errors.InsufficientPrivilege:
             return ""
         return "" if row is None else str(row[0])
+
+    def snapshots(self, before: int) -> list[tuple[int, str, int]]:
+        return self._cursor.execute(SNAPSHOTS, [str(before)]).fetchall()
 
     def in_transaction(self) -> bool:
         """A connection that is lost has ended nothing by itself: its server rolls back."""

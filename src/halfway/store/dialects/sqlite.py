@@ -63,6 +63,9 @@ class SqliteConnection:
     def history(self) -> str:
         return ""  # a copy of a file looks as the file did
 
+    def snapshots(self, before: int) -> list[tuple[int, str, int]]:
+        return []  # a file knows nothing of its readers
+
     def in_transaction(self) -> bool:
         return bool(self.raw.in_transaction)
 

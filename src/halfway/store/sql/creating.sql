@@ -13,12 +13,11 @@ insert into halfway_key (type, key, n, run_id) values (:type, :key, :n, :run_id)
 on conflict (type, key, n) do nothing;
 
 -- name: newest_under_key
--- The run that stands under a key.
+-- The run that stands under a key; no row, if its history was deleted.
 select holder.n, run.id, run.status, run.input
 from halfway_key as holder join halfway_run as run on run.id = holder.run_id
 where holder.type = :type and holder.key = :key
-order by holder.n desc
-limit 1 /* pg: for no key update of run */;
+    and holder.n = (select max(n) from halfway_key where type = :type and key = :key) /* pg: for no key update of run */;
 
 -- name: insert_run
 -- A run as it stands after its creation; for seven days after a restore it is told so.

@@ -175,10 +175,6 @@ select run_id from halfway_child where parent_id = :run_id and step = :step and 
 insert into halfway_child (parent_id, step, round, item, run_id, own) values (:parent_id, :step, :round, :item, :run_id, :own)
 on conflict (parent_id, step, round, item) do nothing;
 
--- name: parent
--- The run that has started this one.
-select parent_id, step, round, item from halfway_child where run_id = :run_id and own = 1;
-
 -- name: held_for_child
 -- What the parent holds, so that its child works under it.
 select key from halfway_claim

@@ -11,7 +11,10 @@ where (cast(:status as text) is null or status = :status)
         or lower(resource) like lower(:pattern) escape '!'
         or lower(correlation_id) like lower(:pattern) escape '!')
     and (cast(:before as text) is null
-        or (created_at, id) < (select created_at, id from halfway_run where id = :before))
+        or (created_at, id) < (
+            select created_at, id from halfway_run where id = :before
+            union all select created_at, run_id from halfway_past where run_id = :before
+        ))
 order by created_at desc, id desc
 limit :limit;
 
@@ -23,19 +26,27 @@ from halfway_record where run_id in :ids[] and item = ''
 order by run_id, case when first_at is null then 1 else 0 end, first_at, ready_at, step, round, item, kind;
 
 -- name: find_by_id
--- Whether there is a run with this id.
-select id from halfway_run where id = :text;
+-- Whether there is a run with this id, or was.
+select id from halfway_run where id = :text
+union all
+select run_id from halfway_past where run_id = :text;
 
 -- name: find_by_key
 -- The newest run of each type under a key; `key#2` names the second one itself.
 select run_id from halfway_key as newest
 where key = :text and n = (select max(n) from halfway_key where type = newest.type and key = newest.key)
 union
-select id from halfway_run where run_key = :text and run_key like '%#%';
+select id from halfway_run where run_key = :text and run_key like '%#%'
+union
+select run_id from halfway_past where run_key = :text and run_key like '%#%';
 
 -- name: find_by_suffix
--- Runs whose id ends like this.
-select id from halfway_run where id like :pattern escape '!' limit 100;
+-- Runs whose id ends like this, also if they are gone.
+select id from (
+    select id from halfway_run where id like :pattern escape '!'
+    union all
+    select run_id from halfway_past where run_id like :pattern escape '!'
+) as found limit 100;
 
 -- name: read_run
 -- One run with all its columns.

@@ -79,16 +79,17 @@ where id = :id and revision = :before_revision
 delete from halfway_lease where holder = :holder;
 
 -- name: audit
--- Who ordered what, and why.
-insert into halfway_audit (id, action_id, at, actor, action, run_id, step, reason, evidence, refused, before_state, after_state)
+-- Who ordered what, and why; about no single run, if its id is empty.
+insert into halfway_audit (id, action_id, at, actor, action, run_id, step, reason, evidence, refused, before_state, after_state, type)
 values (
-    :id, :action_id, :now, :actor, :action, :run_id, :step, :reason, :evidence, :refused, :before_state, :after_state
+    :id, :action_id, :now, :actor, :action, :run_id, :step, :reason, :evidence, :refused, :before_state, :after_state,
+    coalesce((select type from halfway_run where id = :run_id), '')
 );
 
 -- name: refuse
 -- Who ordered what in vain, and why it was refused.
-insert into halfway_audit (id, action_id, at, actor, action, run_id, step, reason, evidence, refused, before_state, after_state)
-select :now, :action_id, :now, :actor, :action, id, :step, :reason, :evidence, :refused, status, status
+insert into halfway_audit (id, action_id, at, actor, action, run_id, step, reason, evidence, refused, before_state, after_state, type)
+select :now, :action_id, :now, :actor, :action, id, :step, :reason, :evidence, :refused, status, status, type
 from halfway_run where id = :run_id;
 
 -- name: audited
