@@ -7,7 +7,7 @@ from halfway.authoring.declaring import Part
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.events import Event
 from halfway.authoring.loops import Rewind
-from halfway.authoring.policy import Errors, Queue, Retry
+from halfway.authoring.policy import Budget, Errors, Queue, Retry
 from halfway.authoring.retention import Retention
 from halfway.authoring.rows import one_row
 from halfway.authoring.run import Run
@@ -17,13 +17,14 @@ from halfway.authoring.workflow import Workflow
 from halfway.domain.lifecycle import RunStatus
 from halfway.domain.spec import Effect, Risk, Then
 from halfway.engine.settings import Settings
-from halfway.errors import OutcomeUnknown, RetryLater, StepFailed, VersionConflict
+from halfway.errors import OutcomeUnknown, RetryLater, StepFailed
 
 __all__ = [
     "Absent",
     "Approval",
     "Artifact",
     "AsyncMark",
+    "Budget",
     "CannotTell",
     "Effect",
     "Errors",
@@ -47,7 +48,6 @@ __all__ = [
     "StepDefinition",
     "StepFailed",
     "Then",
-    "VersionConflict",
     "Workflow",
     "one_row",
 ]

@@ -118,7 +118,8 @@ class Halfway:
         store = self.store
         return Control(
             store.runs, store.reading, store.attention, workflows=self.workflows.values(), wake=self._wake, can=self.can,
-            members=self.roles, batches=store.batches, timetable=store.schedules, queues=store.queues, keeping=store.keeping, new_id=new_id,
+            members=self.roles, batches=store.batches, timetable=store.schedules, queues=store.queues, keeping=store.keeping,
+            calls=store.calls, new_id=new_id,
             retention=self.retention, retentions=self.retentions,
         )  # fmt: skip
 
@@ -347,7 +348,8 @@ class Halfway:
         served = list(queues) or sorted(catalog.queues)
         store.queues.declare({queue: limits[queue] for queue in served})
         worker = Worker(
-            runs=store.runs, lives=store.lives, artifacts=store.artifacts, reading=store.reading, catalog=catalog, settings=self.settings,
+            runs=store.runs, lives=store.lives, artifacts=store.artifacts, reading=store.reading, calls=store.calls,
+            catalog=catalog, settings=self.settings,
             points=self._points, queues=served, slots=slots, threads=threads or min(slots, 32),
             identity=identity(), kill_after=kill_after, on_end=self._ended, courier=self._courier(store), scheduler=self._scheduler(store),
         )  # fmt: skip

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from halfway import Artifact, Effect, Event, Failure, Run, Step, StepFailed, VersionConflict, Workflow, one_row
+from halfway import Artifact, Effect, Event, Failure, Run, Step, StepFailed, Workflow, one_row
 from halfway.domain.lifecycle import RunStatus
-from halfway.errors import AttemptEnded, DefinitionError, InvalidInput, NotFound, UnstorableValue
+from halfway.errors import AttemptEnded, DefinitionError, InvalidInput, NotFound, UnstorableValue, VersionConflict
 from tests.authoring.host import FakeHost
 
 

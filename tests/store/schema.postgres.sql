@@ -57,6 +57,21 @@ halfway_batch_item.at bigint
 halfway_beat.epoch text not null
 halfway_beat.counter bigint not null
 halfway_beat.at bigint not null
+halfway_call.run_id text not null
+halfway_call.step text not null
+halfway_call.round bigint not null
+halfway_call.item text not null
+halfway_call.kind text not null
+halfway_call.n bigint not null
+halfway_call.seq bigint not null
+halfway_call.tool text not null
+halfway_call.effect text not null
+halfway_call.args text not null
+halfway_call.tokens bigint not null
+halfway_call.began_at bigint not null
+halfway_call.ended_at bigint
+halfway_call.answer text
+halfway_call.error text
 halfway_child.parent_id text not null
 halfway_child.step text not null
 halfway_child.round bigint not null
@@ -209,6 +224,7 @@ halfway_run.timeout_at bigint
 halfway_run.undo text
 halfway_run.timeout_left bigint
 halfway_run.restored_at bigint
+halfway_run.grants bigint not null
 halfway_schedule.type text not null
 halfway_schedule.name text not null
 halfway_schedule.version bigint not null
@@ -279,6 +295,7 @@ halfway_batch halfway_batch_state_check CHECK (((state = 'READY'::text) OR (stat
 halfway_batch_item halfway_batch_item_pkey PRIMARY KEY (batch_id, n)
 halfway_batch_item halfway_batch_item_state_check CHECK (((state = 'WAITING'::text) OR (state = 'DONE'::text) OR (state = 'REFUSED'::text) OR (state = 'FAILED'::text) OR (state = 'SKIPPED'::text)))
 halfway_beat halfway_beat_pkey PRIMARY KEY (epoch)
+halfway_call halfway_call_pkey PRIMARY KEY (run_id, step, round, item, kind, n, seq)
 halfway_child halfway_child_own_check CHECK (((own = 0) OR (own = 1)))
 halfway_child halfway_child_pkey PRIMARY KEY (parent_id, step, round, item)
 halfway_claim halfway_claim_pkey PRIMARY KEY (run_id, key)
@@ -338,6 +355,7 @@ CREATE INDEX halfway_batch_item_waiting ON public.halfway_batch_item USING btree
 CREATE UNIQUE INDEX halfway_batch_pkey ON public.halfway_batch USING btree (id)
 CREATE INDEX halfway_batch_running ON public.halfway_batch USING btree (id) WHERE (state = 'RUNNING'::text)
 CREATE UNIQUE INDEX halfway_beat_pkey ON public.halfway_beat USING btree (epoch)
+CREATE UNIQUE INDEX halfway_call_pkey ON public.halfway_call USING btree (run_id, step, round, item, kind, n, seq)
 CREATE UNIQUE INDEX halfway_child_pkey ON public.halfway_child USING btree (parent_id, step, round, item)
 CREATE INDEX halfway_child_run ON public.halfway_child USING btree (run_id)
 CREATE UNIQUE INDEX halfway_claim_pkey ON public.halfway_claim USING btree (run_id, key)

@@ -72,6 +72,24 @@ CREATE TABLE halfway_beat (
     counter bigint not null,
     at bigint not null
 );
+CREATE TABLE halfway_call (
+    run_id text not null,
+    step text not null,
+    round bigint not null,
+    item text not null,
+    kind text not null,
+    n bigint not null,
+    seq bigint not null,
+    tool text not null,
+    effect text not null,
+    args text not null,
+    tokens bigint not null,
+    began_at bigint not null,
+    ended_at bigint,
+    answer text,
+    error text,
+    primary key (run_id, step, round, item, kind, n, seq)
+);
 CREATE TABLE halfway_child (
     parent_id text not null,
     step text not null,
@@ -281,7 +299,7 @@ CREATE TABLE halfway_run (
     ended_at bigint,
     deadline_at bigint,
     timeout_at bigint
-, undo text, timeout_left bigint, restored_at bigint);
+, undo text, timeout_left bigint, restored_at bigint, grants bigint not null default 0);
 CREATE TABLE halfway_schedule (
     type text not null,
     name text not null,

@@ -8,7 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from halfway import Absent, AsyncMark, CannotTell, Effect, Event, Found, Run, RunStatus, Step, Then, VersionConflict, Workflow, one_row
+from halfway import Absent, AsyncMark, CannotTell, Effect, Event, Found, Run, RunStatus, Step, Then, Workflow, one_row
+from halfway.errors import VersionConflict
 from tests.typing.world import sms
 
 

@@ -19,7 +19,7 @@ from halfway.authoring.events import is_name
 from halfway.authoring.items import streamed_adapter
 from halfway.authoring.keys import key_of
 from halfway.authoring.options import check_then, checked_on_failure, positive
-from halfway.authoring.policy import HIGHEST_LIMIT, microseconds
+from halfway.authoring.policy import HIGHEST_LIMIT, Budget, microseconds
 from halfway.authoring.schemas import Misshapen, adapter_for, fingerprint
 from halfway.authoring.step import Step
 from halfway.authoring.steps import Handler
@@ -56,6 +56,7 @@ def check_workflow(
     stuck_after: timedelta | None,
     keyed: bool,
     locked: bool,
+    budget: Budget | None,
     concurrency: int | None,
     concurrency_per_key: int | None,
 ) -> WorkflowSpec:
@@ -84,6 +85,7 @@ def check_workflow(
         concurrency=_checked_limit("concurrency", concurrency),
         concurrency_per_key=_checked_limit("concurrency_per_key", concurrency_per_key),
         runbook=_runbook(runbook),
+        budget=None if budget is None else budget.to_spec(),
     )
 
 
@@ -215,6 +217,8 @@ def _handler(
         streams=draft.shape.streams,
         item_adapter=draft.shape.item,
         item_key=draft.item_key or str,
+        tools=draft.settings.tools,
+        hand_over=draft.settings.hand_over,
         list_streams=streams,
         child=draft.child,
         rewind_on=() if draft.settings.rewind is None else draft.settings.rewind.kinds,

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from halfway.authoring.options import Settings
 from halfway.authoring.policy import Retry, microseconds
 from halfway.authoring.schemas import Misshapen, fingerprint, mentions, short_hash
-from halfway.authoring.shape import Shape, name_of_condition, read_helper
+from halfway.authoring.shape import Shape, called, name_of_condition, read_helper
 from halfway.authoring.step import Artifact, Step
 from halfway.domain.spec import Effect, FanSpec, ProbeSpec, Risk, Sort, StepSpec, Then, UndoSpec, WaitSpec
 from halfway.errors import DefinitionError
@@ -209,6 +209,8 @@ class Draft:
             condition=name_of_condition(self.standing.condition),
             at_least=settings.at_least,
             rewind=None if settings.rewind is None else settings.rewind.to_spec(),
+            budget=None if settings.budget is None else settings.budget.to_spec(),
+            tools=tuple(sorted((called(tool), effect.value) for tool, effect in settings.tools.items())),
             fan=self.fan,
             detached=self.detached,
             per_round=settings.per_round,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any, Generic, TypedDict, TypeVar, cast
 
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.loops import Rewind
-from halfway.authoring.policy import LONGEST, Errors, Queue, Retry
+from halfway.authoring.policy import LONGEST, Budget, Errors, Queue, Retry
 from halfway.authoring.schemas import Misshapen
 from halfway.authoring.step import Step
+from halfway.authoring.tools import HandOver, Tools, check_tools
 from halfway.domain.spec import WAITS, Effect, FanSpec, OnFailure, Sort, Then
 
 I = TypeVar("I")
@@ -47,6 +49,9 @@ class Work(Place[I], Generic[I], total=False):
     record: Callable[[Step[I]], str]  # what a CHANGE changes; held for every run while the outcome is unknown
     requires_approval: bool  # the approver is asked before every attempt, the first included
     stays: str  # why it may stay when the run is undone
+    budget: Budget  # what it may spend, over all attempts and rounds
+    tools: Tools  # the tools that it may call, each with its effect
+    hand_over: HandOver  # why a person must take over before a call
 
 
 class Fan(TypedDict, total=False):
@@ -111,6 +116,9 @@ class Settings:
     record: Callable[[Step[Any]], str] | None
     requires_approval: bool
     stays: str
+    budget: Budget | None
+    tools: Tools
+    hand_over: HandOver | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,8 +152,11 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "record": (Callable, "a function of the step"),  # type: ignore[dict-item]
     "requires_approval": (bool, "True or False"),
     "stays": (str, "the reason"),
+    "budget": (Budget, "a Budget"),
+    "tools": (Mapping, "a mapping of functions to effects"),
+    "hand_over": (Callable, "a function of the call"),  # type: ignore[dict-item]
 }
-_NEEDS_EFFECT = ("idempotent", "accept_unknown", "effect_key", "record")
+_NEEDS_EFFECT = ("tools", "hand_over", "idempotent", "accept_unknown", "effect_key", "record")
 _OF_A_WAIT = tuple(Place.__annotations__)
 
 
@@ -166,6 +177,8 @@ def settle_options(
     _check_at_least(given.get("at_least"), after)
     if given.get("per_round") and given.get("once"):
         raise Misshapen("it says per_round=True and once=True.", "Keep one.")
+    tools = MappingProxyType(dict(given.get("tools", {})))
+    check_tools(tools, effect)
     timeout = positive("timeout", given.get("timeout", TIMEOUT))
     idempotent = given.get("idempotent", False)
     if isinstance(idempotent, timedelta) and positive("idempotent", idempotent) <= timeout:
@@ -192,6 +205,9 @@ def settle_options(
         record=given.get("record"),
         requires_approval=given.get("requires_approval", False),
         stays=_text(given, "stays"),
+        budget=given.get("budget"),
+        tools=tools,
+        hand_over=given.get("hand_over"),
     )
 
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TypeAlias, cast
 
 from halfway.domain.line import Limits
-from halfway.domain.spec import RetrySpec
+from halfway.domain.spec import BudgetSpec, RetrySpec
 from halfway.errors import DefinitionError
 
 ExceptionTypes: TypeAlias = type[Exception] | tuple[type[Exception], ...]
@@ -137,6 +137,34 @@ def _is_number(value: object) -> bool:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What an AI task may spend before a person looks at it; the code is then AI_BUDGET_EXCEEDED.
+
+    tokens and tool_calls are what `step.spend` and `step.call` count, over all attempts; steps: so many that begin, each round of a loop
+    counted; duration: since the run began. Who lets the run go on grants the whole budget once more.
+    """
+
+    tokens: int | None = None
+    tool_calls: int | None = None
+    steps: int | None = None
+    attempts: int | None = None
+    duration: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("tokens", "tool_calls", "steps", "attempts"):
+            number = getattr(self, name)
+            if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
+                raise _refused("Budget", f"{name} is {number!r}.", "Give a whole number of at least 1, or leave it out.")
+        if self.duration is not None:
+            _check_time("Budget", "duration", self.duration)
+
+    def to_spec(self) -> BudgetSpec:
+        """The same policy as data."""
+        duration = None if self.duration is None else microseconds(self.duration)
+        return BudgetSpec(tokens=self.tokens, tool_calls=self.tool_calls, steps=self.steps, attempts=self.attempts, duration=duration)
 
 
 THREE_TIMES = Retry(3)

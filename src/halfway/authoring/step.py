@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import cache
 from threading import Lock
 from types import TracebackType
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 from pydantic import TypeAdapter
 
@@ -23,6 +23,7 @@ from halfway.authoring.values import decode, encode
 from halfway.domain.contract import Place
 from halfway.errors import DefinitionError, HalfwayError, InvalidInput, NotFound
 
+P = ParamSpec("P")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 InputT_co = TypeVar("InputT_co", covariant=True)
@@ -122,6 +123,14 @@ class Host(Source, Protocol):
         ...
 
     def read(self, artifact_id: str, name: str, /) -> bytes: ...
+
+    def call(self, tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object], /) -> Any:
+        """What the tool answers, or an earlier attempt was answered."""
+        ...
+
+    def spend(self, tokens: int, /) -> None:
+        """Durable when it returns; BudgetExceeded if that was more than there is."""
+        ...
 
     def may_emit(self) -> bool:
         """False in a probe, a check or a draft: what only looks sends nothing."""
@@ -311,6 +320,21 @@ class Step(Generic[InputT_co]):
         if not self._host.may_emit():
             raise DefinitionError("EMIT_REFUSED", step=self._host.step_name, run=self._host.run_id, event=event.name)
         self._host.emit(event.name, checked_key(f"key of the event {event.name}", key), event.encode(payload))
+
+    def call(self, tool: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Calls a tool that the step has declared, and writes it down before and after; of an async tool await the answer.
+
+        Made once more by a repeat of the step, a call with an effect is not made again: it gets its former answer.
+        """
+        self._host.ensure_running()
+        return cast(T, self._host.call(tool, args, dict(kwargs)))
+
+    def spend(self, *, tokens: int = 0) -> None:
+        """Counts against the budgets of the step and of the run; durable when it returns."""
+        self._host.ensure_running()
+        if isinstance(tokens, bool) or not isinstance(cast(object, tokens), int) or tokens < 0:
+            raise InvalidInput("VALUE_INVALID", what="tokens", problem=f"{tokens!r} is no number of tokens")
+        self._host.spend(tokens)
 
     def save(self, name: str, content: str | bytes, /) -> Artifact:
         """Stores content of any size and returns the reference to it."""

@@ -15,6 +15,7 @@ from halfway.authoring.drafts import SETTLE, Draft, first_line
 from halfway.authoring.options import TIMEOUT
 from halfway.authoring.policy import THREE_TIMES, Errors, Retry, microseconds
 from halfway.authoring.step import Absent, AsyncMark, CannotTell, Found, Host, Mark, Step
+from halfway.authoring.tools import HandOver, Tools
 from halfway.authoring.undo import Drafting, Maybe, TransactionUndo, UndoDecorator, UndoOptions, UndoProbe, undoing
 from halfway.domain.spec import WAITS, Effect, ProbeSpec, Risk, Sort, WaitSpec
 from halfway.errors import StepFailed
@@ -58,6 +59,8 @@ class Handler:
     streams: bool  # a generator: what it yields is kept line by line
     item_adapter: TypeAdapter[Any] | None  # of a step that is done for many: what it takes
     item_key: Callable[[Any], str]
+    tools: Tools
+    hand_over: HandOver | None
     list_streams: bool
     child: object  # the workflow whose runs it starts; None in every other step
     record: Callable[[Step[Any]], str] | None  # answers a key that can be kept, or raises InvalidInput

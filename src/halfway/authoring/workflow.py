@@ -11,7 +11,7 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 from halfway.authoring.building import Built, Runbook, build, check_workflow
 from halfway.authoring.keys import key_of
 from halfway.authoring.options import Defaults
-from halfway.authoring.policy import DEFAULT_QUEUE, NO_ERRORS, THREE_TIMES, Errors, Queue, Retry
+from halfway.authoring.policy import DEFAULT_QUEUE, NO_ERRORS, THREE_TIMES, Budget, Errors, Queue, Retry
 from halfway.authoring.retention import Retention
 from halfway.authoring.schedules import Scheduled
 from halfway.authoring.schemas import Misshapen
@@ -57,6 +57,7 @@ class Workflow(Scheduled[I], Generic[I]):
         concurrency_key: Callable[[I], str] | None = None,
         concurrency_per_key: int = 1,
         retention: Retention | None = None,
+        budget: Budget | None = None,
     ) -> None:
         """key: names the business case, without personal data; None: every start is a new run.
 
@@ -86,6 +87,7 @@ class Workflow(Scheduled[I], Generic[I]):
                 stuck_after=stuck_after,
                 keyed=key is not None,
                 locked=resource is not None,
+                budget=budget,
                 concurrency=concurrency,
                 concurrency_per_key=None if concurrency_key is None else concurrency_per_key,
             )

@@ -129,7 +129,8 @@ def control(app: str | None, url: str | None, *, code: bool = False) -> Generato
         roles = place.roles if loaded is None or place.roles is not None else loaded.roles
         yield Control(
             store.runs, store.reading, store.attention, workflows=workflows, wake=_nobody, can=None if loaded is None else loaded.can,
-            members=roles, batches=store.batches, timetable=store.schedules, queues=store.queues, keeping=store.keeping, new_id=new_id,
+            members=roles, batches=store.batches, timetable=store.schedules, queues=store.queues, keeping=store.keeping,
+            calls=store.calls, new_id=new_id,
             retention=FOR_EVER if loaded is None else loaded.retention, retentions={} if loaded is None else loaded.retentions,
         )  # fmt: skip
     finally:

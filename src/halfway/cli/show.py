@@ -12,6 +12,7 @@ from halfway.cli.options import common, where
 from halfway.cli.output import bounded, coloured, heading, print_json, short_time, table
 from halfway.cli.place import control
 from halfway.control.reading import Shown
+from halfway.control.shown import CallShown
 from halfway.control.steps import ItemsShown, StepShown, WaitShown
 from halfway.domain.explain import EffectView, Suggestion
 from halfway.domain.lifecycle import FINAL
@@ -198,6 +199,7 @@ def _timeline(shown: Shown) -> None:
     heading(_("Timeline"))
     rows = [(short_time(entry.at), entry.name, entry.step, entry.job_id.rpartition("#")[2], _data(entry.data)) for entry in shown.journal]
     table((_("time"), _("what"), _("step"), _("attempt"), _("data")), rows, indent="  ")
+    _work_log(shown)
     if shown.audit:
         click.echo()
         heading(_("Orders"))
@@ -216,6 +218,29 @@ def _timeline(shown: Shown) -> None:
         ]
         titles = (_("time"), _("who"), _("what"), _("step"), _("state"), _("reason"), _("evidence"), _("refused"))
         table(titles, orders, indent="  ")
+
+
+def _work_log(shown: Shown) -> None:
+    """What was called inside steps, and spent."""
+    if not shown.calls:
+        return
+    click.echo()
+    heading(_("Work log"))
+    rows = [
+        (short_time(call.at), f"{call.step}#{call.attempt}", call.tool or "–", call.effect if call.tool else "", _called(call))
+        for call in shown.calls
+    ]
+    table((_("time"), _("step"), _("tool"), _("effect"), _("what")), rows, indent="  ")
+
+
+def _called(call: CallShown) -> str:
+    if not call.tool:
+        return _("{n:,} tokens").format(n=call.tokens)
+    args = json.dumps(call.args, ensure_ascii=False)
+    if call.error:
+        return bounded(f"{args} ✗ {call.error}", 120)
+    answer = _("no answer") if call.ended_at is None else json.dumps(call.answer, ensure_ascii=False)
+    return bounded(f"{args} → {answer}", 120)
 
 
 def _data(data: Mapping[str, object]) -> str:

@@ -19,7 +19,7 @@ from halfway.control.desk import Desk, runbook_of
 from halfway.control.events import Events, Sent
 from halfway.control.queues import QueueDesk
 from halfway.control.schedules import Calendar
-from halfway.control.shown import AuditShown, audit_shown, instant, json_text, moment, plan_json, rfc3339
+from halfway.control.shown import AuditShown, CallShown, audit_shown, call_shown, instant, json_text, moment, plan_json, rfc3339
 from halfway.control.steps import StepShown, steps_shown
 from halfway.domain.explain import EffectView, Explanation, explain
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
@@ -33,6 +33,8 @@ from halfway.ports import (
     Attention,
     AuditRow,
     Batches,
+    CallRow,
+    Calls,
     DefinitionRow,
     Detail,
     JournalRow,
@@ -96,6 +98,7 @@ class Shown:
     steps: tuple[StepShown, ...]
     journal: tuple[EntryShown, ...]
     audit: tuple[AuditShown, ...]
+    calls: tuple[CallShown, ...]  # the work log: tools that were called, tokens that were spent
     explanation: Explanation
     undo: str | None = None  # it is undone: `*` for all of it, or from this step back
     holds: tuple[tuple[str, str], ...] = ()  # business records that are held, and by which step
@@ -114,7 +117,7 @@ class Shown:
             "output": self.output, "deadlineAt": rfc3339(self.deadline_at), "createdAt": rfc3339(self.created_at),
             "startedAt": rfc3339(self.started_at), "completedAt": rfc3339(self.ended_at), "updatedAt": rfc3339(self.updated_at),
             "steps": [step.to_json() for step in self.steps], "timeline": [entry.to_json() for entry in self.journal],
-            "audit": [line.to_json() for line in self.audit], "undo": self.undo,
+            "audit": [line.to_json() for line in self.audit], "calls": [call.to_json() for call in self.calls], "undo": self.undo,
             "holds": [{"record": record, "step": step} for record, step in self.holds], "runbook": self.runbook or None,
             "explanation": _explanation_json(self.explanation),
         }  # fmt: skip
@@ -163,13 +166,13 @@ class Control(Desk):
 
     def __init__(
         self, runs: RunStore, reading: Reading, attention: Attention, *, workflows: Iterable[Workflow[Any]] = (),
-        wake: Callable[[tuple[str, ...]], None], batches: Batches, timetable: Timetable, queues: Queues, keeping: Keeping,
+        wake: Callable[[tuple[str, ...]], None], batches: Batches, timetable: Timetable, queues: Queues, keeping: Keeping, calls: Calls,
         new_id: Callable[[], str], can: Can | None = None, members: Members | None = None,
         retention: Retention = FOR_EVER, retentions: Mapping[str, Retention] | None = None,
     ) -> None:  # fmt: skip
         """retention: for workflows that say nothing; retentions: by workflow."""
         super().__init__(runs, reading, attention, workflows=workflows, wake=wake, can=can, members=members)
-        self._new_id = new_id
+        self._new_id, self._calls = new_id, calls
         self.schedules = Calendar(timetable, runs, reading, workflows=self._workflows.values(), can=self._can, wake=wake, new_id=new_id)
         self.queues = QueueDesk(queues, reading, self.specs, can=self._can)
         self.batches = Bulk(self, batches, runs, reading, can=self._can, new_id=new_id)
@@ -196,8 +199,10 @@ class Control(Desk):
         workers = sum(worker.epoch.state == "ALIVE" for worker in self._reading.workers())
         story = tuple(self._journal(detail.run.id)) if journal else ()
         attention, run_id = self._attention, detail.run.id
+        calls = self._calls.of_run(run_id) if journal else ()
         return _shown(
-            self._runs.spec(detail.run.hash), detail, journal=story, audit=self._reading.audit(run_id), waits=attention.waits(run_id),
+            self._runs.spec(detail.run.hash), detail, journal=story, audit=self._reading.audit(run_id), calls=calls,
+            waits=attention.waits(run_id),
             holds=attention.holds(run_id), workers=workers, traffic=self.queues.traffic(detail.run.type, run_id),
         )  # fmt: skip
 
@@ -253,7 +258,8 @@ class Control(Desk):
 
 
 def _shown(
-    spec: WorkflowSpec, detail: Detail, *, journal: Sequence[JournalRow], audit: Sequence[AuditRow], waits: Sequence[WaitRow],
+    spec: WorkflowSpec, detail: Detail, *, journal: Sequence[JournalRow], audit: Sequence[AuditRow], calls: Sequence[CallRow],
+    waits: Sequence[WaitRow],
     holds: Sequence[tuple[str, str]], workers: int, traffic: Traffic,
 ) -> Shown:  # fmt: skip
     """Puts together what the database knows about one run."""
@@ -266,7 +272,8 @@ def _shown(
         output=steps[-1].output if run.status is RunStatus.SUCCESS and steps else None, deadline_at=moment(run.deadline_at),
         created_at=instant(run.created_at), started_at=moment(run.started_at), ended_at=moment(run.ended_at),
         updated_at=instant(detail.updated_at), steps=steps, journal=tuple(_entry(run.id, row) for row in journal),
-        audit=tuple(audit_shown(row) for row in audit), explanation=explanation, undo=run.undo,
+        audit=tuple(audit_shown(row) for row in audit), calls=tuple(call_shown(row) for row in calls), explanation=explanation,
+        undo=run.undo,
         holds=tuple((record, holder.removeprefix(f"{run.id}:")) for record, holder in holds),
         runbook=_runbook(spec, run.status, list(records.values())),
     )  # fmt: skip

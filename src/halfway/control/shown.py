@@ -13,7 +13,7 @@ from halfway.domain.plan import Plan
 from halfway.domain.run import Kind, Record
 from halfway.domain.spec import WorkflowSpec
 from halfway.errors import InvalidInput
-from halfway.ports import AuditRow, Detail
+from halfway.ports import AuditRow, CallRow, Detail
 
 Json = dict[str, Any]
 
@@ -38,6 +38,45 @@ class AuditShown:
             "evidence": self.evidence or None, "before": self.before or None, "after": self.after or None,
             "refused": self.refused or None,
         }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallShown:
+    """A call of a tool inside a step: a line of its work log."""
+
+    at: datetime
+    step: str
+    attempt: int
+    tool: str
+    effect: str
+    args: object
+    answer: object
+    error: str
+    ended_at: datetime | None
+    tokens: int
+
+    def to_json(self) -> Json:
+        return {
+            "at": rfc3339(self.at), "step": self.step, "attempt": self.attempt, "tool": self.tool or None, "effect": self.effect,
+            "arguments": self.args, "answer": self.answer, "error": self.error or None, "completedAt": rfc3339(self.ended_at),
+            "tokens": self.tokens,
+        }  # fmt: skip
+
+
+def call_shown(row: CallRow) -> CallShown:
+    """A stored call as it is shown; what was cut is shown as it was kept."""
+    return CallShown(
+        at=instant(row.began_at), step=row.key.step, attempt=row.n, tool=row.tool, effect=row.effect, args=_as_json(row.args),
+        answer=None if row.answer is None else _as_json(row.answer), error=row.error or "", ended_at=moment(row.ended_at),
+        tokens=row.tokens,
+    )  # fmt: skip
+
+
+def _as_json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def audit_shown(row: AuditRow) -> AuditShown:

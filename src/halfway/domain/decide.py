@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from halfway.domain import children, doubt, items, joins, orders, outcome, undo, waits
+from halfway.domain import budget, children, doubt, items, joins, orders, outcome, undo, waits
 from halfway.domain.facts import (
     Arrived,
     AtRest,
@@ -156,6 +156,9 @@ def _start(turn: Turn, fact: Claimed) -> None:
         return
     if waits.needs_gate(turn, record):
         waits.gate(turn, record)
+        return
+    if not record.unsettled and not budget.allows(turn, record):
+        turn.fail(record._replace(code=budget.EXCEEDED, ended_at=turn.now), Trigger.FAILED, Then.MANUAL)
         return
     takes_mark = step.takes_mark if fact.takes_mark is None else fact.takes_mark
     marked = record.key.kind in ACTING and step.can_be_lost and not step.holds and (step.idempotent or not takes_mark)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from halfway.domain import items, joins, waits
+from halfway.domain.budget import EXCEEDED
 from halfway.domain.joins import RULED_OUT, WAIVED, is_passed
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus, Trigger
 from halfway.domain.loops import go_back, sends_back
@@ -100,7 +101,10 @@ def fresh(record: Record) -> Record:
 
 
 def try_again(turn: Turn, record: Record) -> None:
-    """Its attempts anew; but where it has sent the run back before, and no round was left, a person gives it another round."""
+    """Its attempts anew, and its budget; where it has sent the run back before, and no round was left, a person gives another round."""
+    if record.code == EXCEEDED:
+        turn.run = turn.run._replace(grants=turn.run.grants + 1)
+        turn.note("workflow.budget_granted", record.key)
     rewind = turn.step(record.key).rewind
     if rewind is not None and sends_back(rewind, record.code) and record.code != joins.TOO_FEW:
         if record.asks:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from halfway.domain import children, items, joins, loops, waits
+from halfway.domain.budget import EXCEEDED
 from halfway.domain.contract import Rule, rule_for
 from halfway.domain.doubt import RESTORED, answered, forgotten, happened, probed_key
 from halfway.domain.facts import Finished, Late, SettleAttempt, Tell, Told
 from halfway.domain.lifecycle import RecordStatus, Trigger
 from halfway.domain.run import ACTING, PROBED_BY, Answer, Attempt, Ended, Happened, Kind, Record, Report
-from halfway.domain.spec import Sort
+from halfway.domain.spec import Sort, Then
 from halfway.domain.turn import DEATHS, Turn, still
 
 FOR_MANY = {Sort.EACH: items.opened, Sort.CHILDREN: items.opened, Sort.CHILD: children.began}
@@ -58,9 +59,12 @@ def _step_finished(turn: Turn, record: Record, attempt: Attempt, report: Report)
         if report.rewinds and step.rewind is not None:
             loops.failed(turn, record, Trigger.FAILED)
         else:
-            turn.fail(record, Trigger.FAILED)
+            turn.fail(record, Trigger.FAILED, Then.MANUAL if report.code in ASKS else None)
     else:
         turn.retry_or_stop(record, report)
+
+
+ASKS = (EXCEEDED, "HANDED_OVER")  # codes of failures about which a person decides, whatever the step says about its failures
 
 
 def count(record: Record, report: Report) -> Record:

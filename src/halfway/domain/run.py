@@ -198,6 +198,7 @@ class RunRow(NamedTuple):
     undo: str | None = None  # it is being undone: ALL_BACK, or from this step back
     actor: str = ""  # who started it
     restored_at: int | None = None  # the database was restored then: what is not recorded may have happened nevertheless
+    grants: int = 0  # how often a person has granted its whole budget once more
 
 
 ALL_BACK = "*"

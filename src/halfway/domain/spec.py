@@ -128,6 +128,17 @@ class UndoSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BudgetSpec:
+    """What may be spent before a person looks (R-E6); None: as much as it likes."""
+
+    tokens: int | None = None
+    tool_calls: int | None = None
+    steps: int | None = None  # steps that begin, each round of a loop counted
+    attempts: int | None = None
+    duration: int | None = None  # microseconds since the run began
+
+
+@dataclass(frozen=True, kw_only=True)
 class FanSpec:
     """A step that is done for many: for what, how many at once, and how many results are enough (R-E5)."""
 
@@ -223,6 +234,8 @@ class StepSpec:
     at_least: int | None = None  # so many of the optional steps in `after` must have succeeded
     rewind: RewindSpec | None = None
     fan: FanSpec | None = None  # it is done for many
+    budget: BudgetSpec | None = None
+    tools: tuple[tuple[str, str], ...] = ()  # that it may call, each with its effect
     detached: bool = False  # children go on when their parent is cancelled or undone
     per_round: bool = False  # in a loop: each round is an effect, or a wait, of its own
     once: bool = False  # in a loop: what the first round did is kept
@@ -301,6 +314,7 @@ class WorkflowSpec:
     concurrency_per_key: int | None = None  # so many runs at once for each key of its own
     input_schema: str = ""
     triggers: tuple[TriggerSpec, ...] = ()
+    budget: BudgetSpec | None = None
     schedules: tuple[ScheduleSpec, ...] = ()
     runbook: tuple[tuple[str, str], ...] = ()  # (error code, what to do); the code "" is for every other error
 
@@ -395,6 +409,7 @@ class WorkflowSpec:
         data["on_failure"], data["past_deadline"] = Then(data["on_failure"]), Then(data["past_deadline"])
         data["triggers"] = tuple(_trigger(trigger) for trigger in data.get("triggers", ()))
         data["schedules"] = tuple(schedule(one) for one in data.get("schedules", ()))
+        data["budget"] = _budget(data.get("budget"))
         data["runbook"] = tuple((code, text) for code, text in data.get("runbook", ()))
         return WorkflowSpec(**data)
 
@@ -429,6 +444,8 @@ def _step(data: dict[str, Any]) -> StepSpec:
     data["wait"] = _wait(data.get("wait"))
     data["undo"] = _undo(data.get("undo"))
     data["rewind"] = _rewind(data.get("rewind"))
+    data["budget"] = _budget(data.get("budget"))
+    data["tools"] = tuple((name, effect) for name, effect in data.get("tools", ()))
     data["fan"] = None if data.get("fan") is None else FanSpec(**_known(FanSpec, data["fan"]))
     return StepSpec(**data)
 
@@ -439,6 +456,10 @@ def _probe(data: dict[str, Any] | None) -> ProbeSpec | None:
     told = _known(ProbeSpec, data)
     told["retry"] = RetrySpec(**_known(RetrySpec, data["retry"]))
     return ProbeSpec(**told)
+
+
+def _budget(data: dict[str, Any] | None) -> BudgetSpec | None:
+    return None if data is None else BudgetSpec(**_known(BudgetSpec, data))
 
 
 def _rewind(data: dict[str, Any] | None) -> RewindSpec | None:

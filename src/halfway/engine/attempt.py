@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from enum import Enum
 from threading import Lock
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 from uuid import uuid4
 
 from halfway.authoring.step import Failure
@@ -21,8 +21,9 @@ from halfway.domain.spec import StepSpec
 from halfway.engine.clock import uptime
 from halfway.engine.context import Where
 from halfway.engine.source import Child, artifact_lines, child_pages, pages
+from halfway.engine.tools import Toolbox
 from halfway.errors import ArtifactDamaged, AttemptEnded, MarkRefused, NotFound, RecordHeld
-from halfway.ports import Artifacts, Evidence, Listed, Local, Mark, Reading, RunStore, Saved
+from halfway.ports import Artifacts, Calls, Evidence, Kept, Local, Mark, Reading, RunStore, Saved
 
 
 class Grant(Enum):
@@ -33,16 +34,21 @@ class Grant(Enum):
     HELD = "HELD"  # another step holds the business record
 
 
+Allowed: TypeAlias = tuple[int | None, int | None, int | None, int | None]  # tokens and calls of the run, of the step
+UNLIMITED: Allowed = (None, None, None, None)
+
+
 class Desk(Protocol):
     """Where an attempt hands in what must be committed: the pump."""
 
     artifacts: Artifacts
     reading: Reading
     runs: RunStore
+    calls: Calls
 
     def wake(self, routes: Iterable[str] = ()) -> None: ...
     def mark(self, mark: Mark) -> Future[Grant]: ...
-    def keep(self, row: Evidence | Saved | Listed) -> Future[Grant]: ...
+    def keep(self, row: Kept) -> Future[Grant]: ...
     def find_artifact(self, run_id: str, artifact_id: str) -> str | None:
         """The hash of an artifact of this run."""
         ...
@@ -52,16 +58,16 @@ class Running:
     """The `Host` of one attempt."""
 
     __slots__ = (
-        "_cause", "_first", "again", "attempt", "claimed", "correlation_id", "emitted", "ended", "handler", "hold", "input", "item",
-        "key", "lease", "local", "marked", "missing", "on_loop", "outputs", "priority", "pump", "record", "round", "run_id", "spec",
-        "step_name", "stop_asked", "task", "until",
+        "_cause", "_first", "_toolbox", "again", "attempt", "budget", "claimed", "correlation_id", "emitted", "ended", "handler", "hold",
+        "input", "item", "key", "lease", "local", "marked", "missing", "on_loop", "outputs", "priority", "pump", "record", "round",
+        "run_id", "spec", "step_name", "stop_asked", "task", "until",
     )  # fmt: skip
 
     def __init__(
         self, pump: Desk, run_id: str, record: Key, n: int, *, handler: Handler, spec: StepSpec, correlation_id: str, input: str,
         outputs: Mapping[str, str], marked: bool, lease: float, on_loop: bool, cause: Failure | None = None,
         missing: Mapping[str, str] = NOTHING_MISSING, item: Item | None = None,
-        priority: int = 0, again: bool = False,
+        priority: int = 0, again: bool = False, budget: Allowed = UNLIMITED,
     ) -> None:  # fmt: skip
         self.pump = pump
         self.handler = handler
@@ -90,6 +96,8 @@ class Running:
         self.missing = missing
         self.item = item
         self.priority = priority
+        self.budget = budget
+        self._toolbox: Toolbox | None = None
         self.again = again  # of a child: it has ended, and is wanted again
         self.task: asyncio.Task[None] | None = None
 
@@ -170,11 +178,22 @@ class Running:
         else:
             self.hand_in(row)
 
-    def hand_in(self, row: Evidence | Saved | Listed) -> None:
+    def hand_in(self, row: Kept) -> None:
         """Durable when it returns; AttemptEnded if this attempt is over."""
         if self.pump.keep(row).result() is not Grant.YES:
             self.ended = self.ended or "it was ended by the engine"
             self.ensure_running()
+
+    def call(self, tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object], /) -> Any:
+        return self._tools().call(tool, args, kwargs)
+
+    def spend(self, tokens: int, /) -> None:
+        self._tools().spend(tokens)
+
+    def _tools(self) -> Toolbox:
+        if self._toolbox is None:
+            self._toolbox = Toolbox(self)
+        return self._toolbox
 
     def save_lines(self, name: str, lines: Iterator[bytes]) -> tuple[str, str, int]:
         """As `save`, for content that need not fit into memory."""

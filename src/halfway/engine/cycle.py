@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 
+from halfway.domain.budget import limits
 from halfway.domain.contract import cut_short
 from halfway.domain.doubt import probed_key
 from halfway.domain.draft import NO_ITEMS, Change, Draft, Payload
@@ -413,6 +414,7 @@ class Cycle:
                 lease=self.floor.settings.lease, on_loop=self._pool(place) is self.floor.loop,
                 item=draft.items.get(place.key._replace(kind=Kind.STEP)), cause=cause_of(draft, place.key),
                 priority=draft.before.run.priority, again=bool(draft.records[place.key].looks),
+                budget=limits(draft.spec.budget, spec.budget, draft.before.run.grants),
                 missing=missing(draft.spec, draft.records, draft.outputs, place.key.step),
             )
         )  # fmt: skip

@@ -11,7 +11,7 @@ from halfway.domain.run import Ended, Key, Kind, Report, Snapshot
 from halfway.engine.attempt import Desk, Grant, Running
 from halfway.engine.catalog import Catalog
 from halfway.engine.settings import Settings
-from halfway.ports import Evidence, Listed, Mark, Saved
+from halfway.ports import Kept, Mark
 
 
 class Done(NamedTuple):
@@ -34,7 +34,7 @@ class Done(NamedTuple):
 class Asked(NamedTuple):
     """A body waits for something to be committed."""
 
-    what: Mark | Evidence | Saved | Listed
+    what: Mark | Kept
     future: Future[Grant]
 
     def answer(self, answer: Grant | Exception) -> None:

@@ -28,7 +28,7 @@ from halfway.engine.overdue import cut, overdue
 from halfway.engine.settings import Settings
 from halfway.engine.slots import Loop, Threads
 from halfway.errors import DatabaseError
-from halfway.ports import Artifacts, EpochOver, Evidence, GuardFailed, Listed, Mark, Points, Reading, RunStore, Saved
+from halfway.ports import Artifacts, Calls, EpochOver, GuardFailed, Kept, Mark, Points, Reading, RunStore
 
 log = logging.getLogger("halfway.engine")
 
@@ -63,12 +63,13 @@ class Pump:
     """One thread per worker. `epoch` is the life of this worker in the database."""
 
     def __init__(
-        self, runs: RunStore, *, artifacts: Artifacts, reading: Reading, catalog: Catalog, settings: Settings, points: Points,
+        self, runs: RunStore, *, artifacts: Artifacts, reading: Reading, calls: Calls, catalog: Catalog, settings: Settings, points: Points,
         epoch: str, queues: Iterable[str], slots: int, threads: int, on_end: Callable[[str], None], on_release: Callable[[], None],
     ) -> None:  # fmt: skip
         self.runs = runs
         self.artifacts = artifacts
         self.reading = reading
+        self.calls = calls
         self.catalog = catalog
         self.settings = settings
         self.points = points
@@ -112,14 +113,14 @@ class Pump:
     def mark(self, mark: Mark) -> Future[Grant]:
         return self._ask(mark)
 
-    def keep(self, row: Evidence | Saved | Listed) -> Future[Grant]:
+    def keep(self, row: Kept) -> Future[Grant]:
         return self._ask(row)
 
     def find_artifact(self, run_id: str, artifact_id: str) -> str | None:
         found = self.reading.artifact(run_id, artifact_id)
         return None if found is None else found.sha256
 
-    def _ask(self, what: Mark | Evidence | Saved | Listed) -> Future[Grant]:
+    def _ask(self, what: Mark | Kept) -> Future[Grant]:
         future: Future[Grant] = Future()
         self._inbox.put(Asked(what, future))
         return future

@@ -24,7 +24,7 @@ from halfway.engine.scheduler import Scheduler
 from halfway.engine.settings import Settings
 from halfway.engine.sweep import Sweep
 from halfway.errors import HalfwayError, InvalidInput, WorkerOver
-from halfway.ports import Artifacts, Lives, Points, Reading, RunStore
+from halfway.ports import Artifacts, Calls, Lives, Points, Reading, RunStore
 
 log = logging.getLogger("halfway.engine")
 
@@ -35,11 +35,12 @@ class Worker:
     """Executes steps until it is stopped. Use it as a context manager inside a program, or `run_forever` as a process."""
 
     def __init__(
-        self, *, runs: RunStore, lives: Lives, artifacts: Artifacts, reading: Reading, catalog: Catalog, settings: Settings, points: Points,
+        self, *, runs: RunStore, lives: Lives, artifacts: Artifacts, reading: Reading, calls: Calls, catalog: Catalog,
+        settings: Settings, points: Points,
         queues: Iterable[str], slots: int, threads: int, identity: str, kill_after: int | None, on_end: Callable[[str], None],
         courier: Courier | None = None, scheduler: Scheduler | None = None,
     ) -> None:  # fmt: skip
-        self._runs, self._lives, self._artifacts, self._reading = runs, lives, artifacts, reading
+        self._runs, self._lives, self._artifacts, self._reading, self._calls = runs, lives, artifacts, reading, calls
         self._catalog, self._settings, self._points = catalog, settings, points
         self._queues, self._slots, self._threads = tuple(queues), slots, threads
         self._identity, self._kill_after, self._on_end = identity, kill_after, on_end
@@ -72,7 +73,8 @@ class Worker:
             log.error("the database was restored or failed over; %d runs begin their next effects by looking", self._runs.restored())
         self._sweep = Sweep(self._runs, self._lives, self._catalog, self._settings, self._points, own=self.epoch)
         self.pump = Pump(
-            self._runs, artifacts=self._artifacts, reading=self._reading, catalog=self._catalog, settings=self._settings,
+            self._runs, artifacts=self._artifacts, reading=self._reading, calls=self._calls, catalog=self._catalog,
+            settings=self._settings,
             points=self._points, epoch=self.epoch, queues=self._queues, threads=self._threads, on_end=self._on_end,
             slots=self._slots, on_release=self._sweep_now.set,
         )  # fmt: skip

@@ -5,6 +5,7 @@ Implementations live in `store`; app.py puts them together.
 
 from __future__ import annotations
 
+from halfway.ports.calls import Answered, Called, CallRow, Calls, Spent
 from halfway.ports.events import Arrival, Inbox, Message, NewEvent, Outbox, Received, Task, Triggers
 from halfway.ports.flow import Flow, FlowState, LineRow, OpenQueue, PauseRow, QueueRow, Queues
 from halfway.ports.items import CountRow, ItemRow, Items, Listed, LoadedItems
@@ -43,6 +44,7 @@ from halfway.ports.running import (
     Evidence,
     Granted,
     GuardFailed,
+    Kept,
     Left,
     Loaded,
     Local,
@@ -59,6 +61,7 @@ from halfway.ports.schedules import Looked, MissedRow, ScheduleDetail, ScheduleR
 from halfway.ports.workers import Artifacts, Epoch, Lives, NoPoints, Points
 
 __all__ = [
+    "Answered",
     "Arrival",
     "ArtifactRow",
     "Artifacts",
@@ -69,6 +72,9 @@ __all__ = [
     "BatchItem",
     "BatchRow",
     "Batches",
+    "CallRow",
+    "Called",
+    "Calls",
     "CountRow",
     "Cut",
     "Debounce",
@@ -90,6 +96,7 @@ __all__ = [
     "Items",
     "JournalRow",
     "Keeping",
+    "Kept",
     "Left",
     "LineRow",
     "Listed",
@@ -129,6 +136,7 @@ __all__ = [
     "ScheduleRow",
     "Schedules",
     "SchemaRow",
+    "Spent",
     "Started",
     "Swept",
     "Task",

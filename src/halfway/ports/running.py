@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from halfway.domain.draft import Audit, Change
 from halfway.domain.line import Claim
 from halfway.domain.run import Attempt, Key, Snapshot
 from halfway.domain.spec import WorkflowSpec
+from halfway.ports.calls import Answered, Called
 from halfway.ports.events import Inbox, NewEvent, Received
 from halfway.ports.flow import Flow
 from halfway.ports.items import Items, Listed
@@ -115,6 +116,9 @@ class Saved(NamedTuple):
     size: int
 
 
+Kept: TypeAlias = Evidence | Saved | Listed | Called | Answered
+
+
 class Left(NamedTuple):
     """A RUNNING attempt whose worker is dead, or which its worker does not know."""
 
@@ -159,8 +163,8 @@ class Turn(Protocol):
         """Sets the effect marks that may be set: the attempt runs, cancel and deadline allow it, and its record is free or its own."""
         ...
 
-    def keep(self, rows: Sequence[Evidence | Saved | Listed]) -> frozenset[Evidence | Saved | Listed]:
-        """Keeps evidence, artifact rows and items of attempts that still run, and answers which."""
+    def keep(self, rows: Sequence[Kept]) -> frozenset[Kept]:
+        """Keeps what attempts that still run hand in, and answers which of it was kept."""
         ...
 
     def left(self, epoch: str, *, lost: bool = False) -> Sequence[Left]:

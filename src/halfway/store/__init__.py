@@ -24,6 +24,7 @@ from halfway.ports import NoPoints, Points
 from halfway.store.artifacts import StoreArtifacts
 from halfway.store.attention import StoreAttention
 from halfway.store.batches import StoreBatches
+from halfway.store.calls import StoreCalls
 from halfway.store.database import Database
 from halfway.store.definitions import Definitions
 from halfway.store.dialects.urls import dialect_of
@@ -56,6 +57,7 @@ class Store:
         self.outbox = StoreOutbox(database)
         self.triggers = StoreTriggers(database)
         self.batches = StoreBatches(database)
+        self.calls = StoreCalls(database)
         self.schedules = StoreTimetable(database, definitions)
         self.queues = StoreQueues(database)
         self.keeping = StoreKeeping(database, self.artifacts)

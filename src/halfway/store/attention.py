@@ -26,14 +26,14 @@ class StoreAttention:
         with self._database.reading() as session:
             rows = session.rows("asking", role=role, limit=limit)
         return [
-            AskRow(to_run(row[:21]), key, to_record(row[21:40]), shown, shown_hash, since)
+            AskRow(to_run(row[:22]), key, to_record(row[22:41]), shown, shown_hash, since)
             for row in rows
             for key, shown, shown_hash, since in [row[40:]]
         ]
 
     def stopped(self, *, limit: int = 200) -> Sequence[AskRow]:
         with self._database.reading() as session:
-            return [AskRow(to_run(row[:21]), row[21], None, None, None, row[22]) for row in session.rows("stopped", limit=limit)]
+            return [AskRow(to_run(row[:22]), row[22], None, None, None, row[23]) for row in session.rows("stopped", limit=limit)]
 
     def counts(self) -> Mapping[str, int]:
         with self._database.reading() as session:

@@ -22,6 +22,7 @@ REST = {
     "attempts": "delete_attempts",
     "journal": "delete_journal",
     "evidence": "delete_evidence",
+    "calls": "delete_calls",
     "waits": "delete_waits",
     "inputs": "delete_inputs",
     "messages": "delete_messages",

@@ -56,7 +56,7 @@ class StoreReading:
                 "list_runs", status=None if status is None else status.value, type=type, pattern=pattern, before=before, limit=limit
             )
             records = _records(session, [row[0] for row in rows])
-        return [Row(to_run(row[:21]), row[21], row[22], _current(records[row[0]]), tuple(records[row[0]])) for row in rows]
+        return [Row(to_run(row[:22]), row[22], row[23], _current(records[row[0]]), tuple(records[row[0]])) for row in rows]
 
     def find(self, text: str) -> str:
         if not text or not storable(text) or len(text) > LONGEST_TERM:

@@ -18,7 +18,7 @@ INTENT: dict[str | None, Intent | None] = {None: None} | {intent.value: intent f
 
 
 def to_run(row: Iterable[Any]) -> RunRow:
-    """From the 21 columns of a run, in the order of `RunRow` with blocked as a number."""
+    """From the 22 columns of a run, in the order of `RunRow` with blocked as a number."""
     id, type, version, hash, status, revision, seq, intent, priority, correlation_id, resource, blocked, *rest = row
     return RunRow(
         id, type, version, hash, RUN_STATUS[status], revision, seq, INTENT[intent], priority, correlation_id, resource, blocked == 1, *rest

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from halfway.domain.draft import Change
 from halfway.domain.run import Attempt, Key, Kind, Record, Snapshot, draft_of, error_of, output_of
-from halfway.ports import Evidence, Flow, Granted, Inbox, Items, Left, Listed, Loaded, Mark, Ready, Saved
+from halfway.ports import Answered, Called, Evidence, Flow, Granted, Inbox, Items, Kept, Left, Listed, Loaded, Mark, Ready, Saved
+from halfway.store.calls import keep_calls
 from halfway.store.database import Session, Work
 from halfway.store.definitions import Definitions
 from halfway.store.flow import Known, StoreFlow
@@ -58,10 +59,13 @@ class StoreTurn:
         holds.give_back(granted)
         return Granted(granted, holds.elsewhere)
 
-    def keep(self, rows: Sequence[Evidence | Saved | Listed]) -> frozenset[Evidence | Saved | Listed]:
+    def keep(self, rows: Sequence[Kept]) -> frozenset[Kept]:
+        kept: frozenset[Kept] = keep(self._session, [row for row in rows if isinstance(row, (Evidence, Saved))])
         listed = [row for row in rows if isinstance(row, Listed)]
-        kept: frozenset[Evidence | Saved | Listed] = keep(self._session, [row for row in rows if not isinstance(row, Listed)])
-        return kept | keep_listed(self._session, listed) if listed else kept
+        if listed:
+            kept |= keep_listed(self._session, listed)
+        calls = [row for row in rows if isinstance(row, (Called, Answered))]
+        return kept | keep_calls(self._session, calls) if calls else kept
 
     def left(self, epoch: str, *, lost: bool = False) -> Sequence[Left]:
         rows = self._session.rows("left_lost" if lost else "left_running", epoch=epoch)

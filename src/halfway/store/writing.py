@@ -185,6 +185,7 @@ class Writing:
             after.timeout_left,
             after.undo,
             after.restored_at,
+            after.grants,
             before.id,
             before.revision,
         )

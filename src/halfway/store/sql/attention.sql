@@ -2,7 +2,7 @@
 -- Records that need or wait for a person, the oldest first, with what is shown to whoever approves.
 select run.id, run.type, run.version, run.hash, run.status, run.revision, run.seq, run.intent, run.priority, run.correlation_id,
     run.resource, run.blocked, run.created_at, run.started_at, run.ended_at, run.deadline_at, run.timeout_at, run.timeout_left,
-    run.undo, run.actor, run.restored_at,
+    run.undo, run.actor, run.restored_at, run.grants,
     record.run_id, record.step, record.round, record.item, record.kind, record.status, record.ready_at, record.attempts,
     record.failures, record.lost, record.effect, record.code, record.asks, record.looks, record.first_at, record.started_at,
     record.ended_at, record.approved_until, record.approved_by,
@@ -18,7 +18,7 @@ limit :limit;
 -- name: stopped
 -- Runs that have stopped for a person, though no record asks, the oldest first.
 select id, type, version, hash, status, revision, seq, intent, priority, correlation_id, resource, blocked, created_at, started_at,
-    ended_at, deadline_at, timeout_at, timeout_left, undo, actor, restored_at, run_key, updated_at
+    ended_at, deadline_at, timeout_at, timeout_left, undo, actor, restored_at, grants, run_key, updated_at
 from halfway_run as run
 where status = 'MANUAL_REQUIRED' and ended_at is null
     and not exists (select 1 from halfway_record where run_id = run.id and asks <> '')

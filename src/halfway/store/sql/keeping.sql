@@ -117,6 +117,13 @@ where run_id in :ids[] and (run_id, at) in (
     select run_id, at from halfway_evidence where run_id in :ids[] limit :limit
 );
 
+-- name: delete_calls
+-- So many calls of tools.
+delete from halfway_call
+where run_id in :ids[] and (run_id, step, round, item, kind, n, seq) in (
+    select run_id, step, round, item, kind, n, seq from halfway_call where run_id in :ids[] limit :limit
+);
+
 -- name: delete_waits
 -- So many waits.
 delete from halfway_wait

@@ -1,7 +1,7 @@
 -- name: list_runs
 -- A page of runs, the newest first.
 select id, type, version, hash, status, revision, seq, intent, priority, correlation_id, resource, blocked, created_at,
-    started_at, ended_at, deadline_at, timeout_at, timeout_left, undo, actor, restored_at, run_key, updated_at
+    started_at, ended_at, deadline_at, timeout_at, timeout_left, undo, actor, restored_at, grants, run_key, updated_at
 from halfway_run
 where (cast(:status as text) is null or status = :status)
     and (cast(:type as text) is null or type = :type)
@@ -51,7 +51,7 @@ select id from (
 -- name: read_run
 -- One run with all its columns.
 select id, type, version, hash, status, revision, seq, intent, priority, correlation_id, resource, blocked, created_at,
-    started_at, ended_at, deadline_at, timeout_at, timeout_left, undo, actor, restored_at, run_key, input, updated_at
+    started_at, ended_at, deadline_at, timeout_at, timeout_left, undo, actor, restored_at, grants, run_key, input, updated_at
 from halfway_run where id = :run_id;
 
 -- name: read_records

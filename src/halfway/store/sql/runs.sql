@@ -9,7 +9,7 @@ select id, revision from halfway_run where id in :ids[] order by id /* pg: for n
 -- name: load_runs
 -- Runs with their inputs.
 select id, type, version, hash, status, revision, seq, intent, priority, correlation_id, resource, blocked, created_at,
-    started_at, ended_at, deadline_at, timeout_at, timeout_left, undo, actor, restored_at, input
+    started_at, ended_at, deadline_at, timeout_at, timeout_left, undo, actor, restored_at, grants, input
 from halfway_run where id in :ids[];
 
 -- name: load_records

@@ -49,14 +49,14 @@ values (:run_id, :seq, :now, :name, :step, :round, :item, :kind, :n, :data);
 -- The run's own row; no row if it has moved since it was read.
 update halfway_run set status = :status, intent = :intent, revision = :revision, seq = :seq, blocked = :blocked,
     started_at = :started_at, updated_at = :now, ended_at = :ended_at, timeout_at = :timeout_at, timeout_left = :timeout_left,
-    undo = :undo, restored_at = :restored_at
+    undo = :undo, restored_at = :restored_at, grants = :grants
 where id = :id and revision = :before_revision;
 
 -- name: end_run
 -- The run reaches a final state; no row if it has moved since it was read, or anything of it runs or is in doubt.
 update halfway_run set status = :status, intent = :intent, revision = :revision, seq = :seq, blocked = :blocked,
     started_at = :started_at, updated_at = :now, ended_at = :ended_at, timeout_at = :timeout_at, timeout_left = :timeout_left,
-    undo = :undo, restored_at = :restored_at
+    undo = :undo, restored_at = :restored_at, grants = :grants
 where id = :id and revision = :before_revision
     and not exists (
         select 1 from halfway_record
@@ -67,7 +67,7 @@ where id = :id and revision = :before_revision
 -- A run that has ended goes on; no row if it has moved since it was read, or a later run stands under its key.
 update halfway_run set status = :status, intent = :intent, revision = :revision, seq = :seq, blocked = :blocked,
     started_at = :started_at, updated_at = :now, ended_at = :ended_at, timeout_at = :timeout_at, timeout_left = :timeout_left,
-    undo = :undo, restored_at = :restored_at
+    undo = :undo, restored_at = :restored_at, grants = :grants
 where id = :id and revision = :before_revision
     and not exists (
         select 1 from halfway_key as own join halfway_key as later on later.type = own.type and later.key = own.key and later.n > own.n
@@ -170,13 +170,14 @@ select * from unnest(
 -- All at once.
 update halfway_run as run set status = r.status, intent = r.intent, revision = r.revision, seq = r.seq, blocked = r.blocked,
     started_at = r.started_at, updated_at = r.now, ended_at = r.ended_at, timeout_at = r.timeout_at,
-    timeout_left = r.timeout_left, undo = r.undo, restored_at = r.restored_at
+    timeout_left = r.timeout_left, undo = r.undo, restored_at = r.restored_at, grants = r.grants
 from unnest(
     :status::text[], :intent::text[], :revision::bigint[], :seq::bigint[], :blocked::bigint[], :started_at::bigint[],
     :now::bigint[], :ended_at::bigint[], :timeout_at::bigint[], :timeout_left::bigint[], :undo::text[], :restored_at::bigint[],
-    :id::text[], :before_revision::bigint[]
+    :grants::bigint[], :id::text[], :before_revision::bigint[]
 ) as r (
-    status, intent, revision, seq, blocked, started_at, now, ended_at, timeout_at, timeout_left, undo, restored_at, id, before_revision
+    status, intent, revision, seq, blocked, started_at, now, ended_at, timeout_at, timeout_left, undo, restored_at, grants, id,
+    before_revision
 )
 where run.id = r.id and run.revision = r.before_revision;
 
@@ -184,13 +185,14 @@ where run.id = r.id and run.revision = r.before_revision;
 -- All at once.
 update halfway_run as run set status = r.status, intent = r.intent, revision = r.revision, seq = r.seq, blocked = r.blocked,
     started_at = r.started_at, updated_at = r.now, ended_at = r.ended_at, timeout_at = r.timeout_at,
-    timeout_left = r.timeout_left, undo = r.undo, restored_at = r.restored_at
+    timeout_left = r.timeout_left, undo = r.undo, restored_at = r.restored_at, grants = r.grants
 from unnest(
     :status::text[], :intent::text[], :revision::bigint[], :seq::bigint[], :blocked::bigint[], :started_at::bigint[],
     :now::bigint[], :ended_at::bigint[], :timeout_at::bigint[], :timeout_left::bigint[], :undo::text[], :restored_at::bigint[],
-    :id::text[], :before_revision::bigint[]
+    :grants::bigint[], :id::text[], :before_revision::bigint[]
 ) as r (
-    status, intent, revision, seq, blocked, started_at, now, ended_at, timeout_at, timeout_left, undo, restored_at, id, before_revision
+    status, intent, revision, seq, blocked, started_at, now, ended_at, timeout_at, timeout_left, undo, restored_at, grants, id,
+    before_revision
 )
 where run.id = r.id and run.revision = r.before_revision
     and not exists (
