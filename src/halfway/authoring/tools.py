@@ -11,7 +11,7 @@ from halfway.authoring.shape import called
 from halfway.domain.spec import Effect
 from halfway.errors import StepFailed
 
-Tools: TypeAlias = Mapping[Callable[..., Any], Effect]
+Tools: TypeAlias = Mapping[Any, Effect]  # functions; their types differ, and a mapping is of one
 
 
 @dataclass(frozen=True, kw_only=True)

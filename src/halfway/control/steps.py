@@ -180,6 +180,7 @@ def _step(
     spec: WorkflowSpec, step: StepSpec, detail: Detail, *, rounds: Sequence[RecordDetail], waits: Sequence[WaitRow], effect: Happened
 ) -> StepShown:  # fmt: skip
     """As it stands in its last round, with the attempts of all."""
+    rounds = sorted(rounds, key=lambda one: one.record.key.round)
     last = max((one.record.key.round for one in rounds if one.record.key.kind is Kind.STEP), default=1)
     records: Mapping[Kind, RecordDetail] = {one.record.key.kind: one for one in rounds if one.record.key.round == last}
     run_id, own, undo = detail.run.id, records.get(Kind.STEP), records.get(Kind.COMPENSATION)

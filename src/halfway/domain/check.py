@@ -73,6 +73,7 @@ def _findings(step: StepSpec, spec: WorkflowSpec) -> Iterator[Finding]:
     yield from _fails_too_late(step, spec)
     yield from _stays_behind(step, spec)
     yield from _risky(step)
+    yield from _unreviewed(step, spec)
     if step.wait is not None:
         yield from _waits_blindly(step, step.wait)
     if not step.can_be_lost:
@@ -101,6 +102,31 @@ def _findings(step: StepSpec, spec: WorkflowSpec) -> Iterator[Finding]:
 
 def _has_contract(step: StepSpec) -> bool:
     return bool(step.probe or step.idempotent or step.evidence)
+
+
+def _unreviewed(step: StepSpec, spec: WorkflowSpec) -> Iterator[Finding]:
+    """What an agent has changed is looked at before the next step with consequences (R-J10)."""
+    if step.waits or step.effect is Effect.READ or step.requires_approval:
+        return
+    if step.condition and any(step.name in names for names in spec.loops.values()):
+        return  # it is reached by going back, after the step that ends the loop has looked
+    before, seen = list(step.after), set[str]()
+    while before:
+        name = before.pop()
+        other = spec.by_name[name]
+        if name in seen or other.effect is Effect.READ or other.sort is Sort.APPROVAL:
+            continue
+        seen.add(name)
+        before.extend(other.after)
+        if other.effect is Effect.DELEGATE:
+            yield Finding(
+                level="error",
+                step=step.name,
+                code="no-review",
+                problem=f"it has consequences and follows {name}, in which an agent acts, and nothing looks at what that has changed.",
+                remedy="Put a READ step that checks it, or an approval, between the two; or give requires_approval=True.",
+            )
+            return
 
 
 def _risky(step: StepSpec) -> Iterator[Finding]:

@@ -51,7 +51,6 @@ SENTENCES: dict[str, str] = {
     "TOO_FEW_ASKS": "Step {step} needs more of what stands before it than came through. {role} decides how it goes on.",
     "ROUNDS_SPENT": "Step {step} failed with {code} in {rounds} rounds, and no round is left.",
     "ROUNDS_SPENT_ASKS": "Step {step} failed with {code} in {rounds} rounds, and no round is left. {role} decides how it goes on.",
-    "RULED_OUT": "Step {step} was not needed: {condition} does not hold.",
     "ITEMS_IN_DOUBT": "Nobody knows whether {items} items of {step} happened, and a machine must not repeat them. {role} decides.",
     "ITEMS_FAILED": "Too many items of {step} failed.",
     "ITEMS_FAILED_ASKS": "Items of {step} failed, more than make it a success and less than make it a failure. {role} decides.",

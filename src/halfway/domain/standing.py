@@ -8,7 +8,7 @@ from halfway.domain.approvals import REJECTED
 from halfway.domain.doubt import RESTORED
 from halfway.domain.effects import may_be_missing
 from halfway.domain.items import PARTIAL, TOO_MANY_FAILED, are_under_way
-from halfway.domain.joins import RULED_OUT, TOO_FEW, WAIVED, is_passed
+from halfway.domain.joins import TOO_FEW, WAIVED, is_passed
 from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.loops import made, sends_back
 from halfway.domain.run import ALL_BACK, UNDOING, Intent, Kind, Record
@@ -117,8 +117,6 @@ def _left_out(view: View, record: Record, told: dict[str, object]) -> Iterator[S
     unmet = _unmet(view, record)
     if record.code == WAIVED:
         yield Sentence("LEFT_OUT", told)
-    elif record.code == RULED_OUT:
-        yield Sentence("RULED_OUT", {**told, "condition": view.unit(record).condition})
     elif unmet is not None:
         yield Sentence(unmet, told)
         yield Sentence("STOPS_IT", {})
