@@ -91,7 +91,7 @@ def test_who_ordered_it_is_kept_before_anything_is_deleted(harness: Make) -> Non
     assert h.app.control.audit_log(action="cleanup") == ()
     clean(h, actor=" kim ", reason="every night")
     (line,) = h.app.control.audit_log(action="cleanup")
-    assert (line["actorId"], line["reason"], line["workflowRunId"], line["before"]) == ("kim", "every night", "", "")
+    assert (line["actorId"], line["reason"], line["workflowRunId"], line["before"]) == ("kim", "every night", "", None)
     assert '"history":2592000.0' in str(line["evidence"])
     for empty in ({"actor": " "}, {"reason": ""}):
         with pytest.raises(InvalidInput):
@@ -209,7 +209,8 @@ def test_workers_go_on_beside_a_cleanup(harness: Make) -> None:
             h.app.result(run, timeout=timedelta(seconds=30))
         h.advance(31 * DAY)
         young = [h.start(wf, Order(id=f"young-{number}")) for number in range(60)]
-        assert clean(h).deleted["runs"] >= 60
+        clean(h)  # beside the worker's own, which does the same every hour
+        until(lambda: all(h.app.control.gone(run.id) for run in runs), "the old runs are deleted")
         for run in young:
             assert h.app.result(run, timeout=timedelta(seconds=30)).status is RunStatus.SUCCESS
     assert calls.count("only") == 120

@@ -124,18 +124,18 @@ def test_an_agent_hands_over_before_a_call_that_a_person_must_make(harness: type
         return made.add("WRITE", path)
 
     def beyond_the_folder(call: Call) -> str | None:
-        return None if str(call.args[0]).startswith("/work/") else f"{call.args[0]} is outside of the folder"
+        return None if str(call.args[0]).startswith("/home/") else f"{call.args[0]} is outside of the folder"
 
     @wf.step(Effect.DELEGATE, evidence="the log", idempotent=True, tools={write: Effect.CHANGE}, hand_over=beyond_the_folder)
     def work(step: Step[Order]) -> int:
-        step.call(write, "/work/a")
+        step.call(write, "/home/a")
         return step.call(write, "/etc/passwd")
 
     h = harness(wf)
     run = h.start(wf, Order())
     with h.worker():
         until(lambda: h.status(run) is RunStatus.MANUAL_REQUIRED)
-    assert [what for _, what in made.made] == ["/work/a"]
+    assert [what for _, what in made.made] == ["/home/a"]
     assert h.record(run, "WORK").code == "HANDED_OVER"
 
 

@@ -28,7 +28,7 @@ class StoreAttention:
         return [
             AskRow(to_run(row[:22]), key, to_record(row[22:41]), shown, shown_hash, since)
             for row in rows
-            for key, shown, shown_hash, since in [row[40:]]
+            for key, shown, shown_hash, since in [row[41:]]
         ]
 
     def stopped(self, *, limit: int = 200) -> Sequence[AskRow]:
