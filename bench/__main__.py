@@ -1,4 +1,4 @@
-"""Runs the benchmarks: `python -m bench [throughput|process|latency|waiting|all] [--url URL] …`; figures go to standard output."""
+"""Runs the benchmarks: `python -m bench [throughput|process|latency|waiting|campaign|all] [--url URL] …`; figures go to standard output."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import argparse
 import os
 import tempfile
 
-from bench import latency, process, throughput, waiting
+from bench import campaign, latency, process, throughput, waiting
 from bench.database import databases
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench")
-    parser.add_argument("what", nargs="?", default="all", choices=["all", "throughput", "process", "latency", "waiting"])
+    parser.add_argument("what", nargs="?", default="all", choices=["all", "throughput", "process", "latency", "waiting", "campaign"])
     parser.add_argument("--runs", type=int, default=2_000)
     parser.add_argument("--only", choices=["sqlite", "postgres"])
     parser.add_argument("--profile", action="store_true", help="also print where the time goes")
@@ -28,6 +28,8 @@ def main() -> None:
                 latency.report(name, url)
             if options.what in ("all", "waiting"):
                 waiting.report(name, url)
+            if options.what in ("all", "campaign"):
+                campaign.report(name, url)
 
 
 if __name__ == "__main__":
