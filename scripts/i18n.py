@@ -27,8 +27,8 @@ REFUSALS = {"_refuse", "refuse", "_refusal", "_recommended", "_need"}
 SPOKEN = {
     ("check.py", "_evidence"),
     ("check.py", "_awaited"),
-    ("orders.py", "told"),
-    ("orders.py", "_instead"),
+    ("ordering.py", "told"),
+    ("ordering.py", "instead"),
 }  # functions that answer with words
 HEADER = "# The catalogue of halfway in {language}; brought up to date by scripts/i18n.py."
 

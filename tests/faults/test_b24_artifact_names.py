@@ -39,7 +39,7 @@ def saving(names: list[str]) -> Workflow[Order]:
 
 def outputs(h: Harness, run: Run[Order]) -> tuple[list[Artifact | str], list[str]]:
     run = h.get(run)
-    save, read = (definition for definition, _ in h.app.workflows["FLOW", 1]._steps.values())
+    save, read = (definition for definition, _ in h.app.workflows["FLOW", 1]._graph.steps.values())
     return run.output(save), run.output(read)
 
 

@@ -106,7 +106,7 @@ def outcomes(url: str) -> dict[str, tuple[object, ...]]:
             record = detail.record
             assert (record.attempts, calls.count(run.id)) == (1, 1), name
             if record.status is RecordStatus.SUCCESS:
-                [(definition, _)] = made[name]._steps.values()
+                [(definition, _)] = made[name]._graph.steps.values()
                 again, given = h.get(run).output(definition), CASES[name][1]()
                 assert (type(again), again) == (type(given), given), name
             found[name] = (record.status, record.code, record.effect, detail.output, detail.error)
