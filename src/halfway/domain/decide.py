@@ -126,7 +126,7 @@ def _start(turn: Turn, fact: Claimed) -> None:
     record = turn.records.get(fact.key)
     if record is None or record.status is not RecordStatus.PENDING or record.ready_at is None or record.ready_at > turn.now:
         return
-    if turn.over or (record.key.kind is Kind.STEP and turn.stopping):
+    if turn.over or (record.key.kind in (Kind.STEP, Kind.CONDITION) and turn.stopping):
         return
     step = turn.step(record.key)
     if record.unsettled and turn.key_forgotten(step, record):  # too late for a repeat to be the probe
@@ -161,12 +161,12 @@ def _go_on(turn: Turn) -> None:
             doubt.look(turn, record)
         else:
             waits.timed_out(turn, record)
+    if not turn.stopping and not turn.run.blocked:
+        joins.make_ready(turn)  # a step for which too few came through fails at once, and may fail its run
     if turn.stopping:
         _close_pending(turn)
         if turn.run.undo is not None:
             undo.go_on(turn)
-    elif not turn.run.blocked:
-        joins.make_ready(turn)
 
 
 def _is_due(record: Record, ready_at: int, now: int) -> bool:
