@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Protocol
 
-from halfway.domain.facts import Command, Move, Note, StartAttempt
+from halfway.domain.facts import Command, Fact, Finished, Move, Note, StartAttempt
 from halfway.domain.lifecycle import FINAL, RunStatus, Trigger
 from halfway.domain.lifecycle import RecordStatus as S
 from halfway.domain.run import ACTING, Happened, Intent, Key, Kind, Record, Snapshot
@@ -40,7 +40,7 @@ class GraphRules:
         self.successes: Counter[Key] = Counter()
         self.rewinds: Counter[str] = Counter()
 
-    def after(self, before: Snapshot, commands: tuple[Command, ...], run: GraphRun) -> None:
+    def after(self, before: Snapshot, fact: Fact, commands: tuple[Command, ...], run: GraphRun) -> None:
         for command in commands:
             if isinstance(command, StartAttempt):
                 self._start(before, command.key)
@@ -48,8 +48,14 @@ class GraphRules:
                 self._move(before, command)
             elif isinstance(command, Note) and command.name == "workflow.rewound" and command.key is not None:
                 self.rewinds[command.key.step] += 1
+                stops = isinstance(fact, Finished) and self._stops(before)
+                assert not stops, f"{command.key.step} has sent a run back that stops"
         self._rounds(run.snapshot.records)
         self._state(run)
+
+    def _stops(self, before: Snapshot) -> bool:
+        fatal = any(self.is_fatal(one) for one in self.lasts(before.records).values())
+        return fatal or before.run.intent is not None or before.run.undo is not None
 
     # ── what starts ──
 

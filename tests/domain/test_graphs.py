@@ -103,6 +103,17 @@ def test_a_loop_that_is_used_up_says_what_follows_also_if_another_step_has_faile
     assert (run.status, run.snapshot.run.undo) == (RunStatus.FAILED, None)
 
 
+def test_a_loop_does_not_go_back_in_a_run_that_stops() -> None:
+    run = Run(workflow(step("A"), step("LAST", after=("A",), rewind=RewindSpec(to="A", max=2, on=BACK)), step("OTHER")))
+    run.start("OTHER")
+    run.ok("A")
+    run.start("LAST")
+    run.take(CancelAsked())
+    run.end("LAST", FAILED)
+    assert at_round(run, "A", 2) is None
+    assert "workflow.rewound" not in run.notes()
+
+
 def test_a_resume_that_goes_back_leaves_alone_what_is_done_anew_with_it() -> None:
     last = step("LAST", after=("MANY",), optional=True, rewind=RewindSpec(to="A", max=1, on=BACK, then=Then.FAIL))
     run = ManyRun(workflow(step("A"), many("MANY", after=("A",), partial_from=0.5), last))

@@ -89,7 +89,7 @@ class GraphRun:
         for command in commands:
             self._carry_out(command)
         self.wakes = self.wakes or self._moved(commands)
-        self.rules.after(before, commands, self)
+        self.rules.after(before, fact, commands, self)
         return commands
 
     def _moved(self, commands: tuple[Command, ...]) -> bool:

@@ -126,7 +126,7 @@ def _start(turn: Turn, fact: Claimed) -> None:
     record = turn.records.get(fact.key)
     if record is None or record.status is not RecordStatus.PENDING or record.ready_at is None or record.ready_at > turn.now:
         return
-    if turn.over or (record.key.kind in (Kind.STEP, Kind.CONDITION) and turn.stopping):
+    if turn.over or (record.key.kind is Kind.STEP and turn.stopping):
         return
     step = turn.step(record.key)
     if record.unsettled and turn.key_forgotten(step, record):  # too late for a repeat to be the probe

@@ -31,11 +31,11 @@ def make_ready(turn: Turn) -> None:
     for step in turn.spec.steps:  # in their order: what is done anew holds back all that is behind it, also behind what is kept
         if not passed.issuperset(step.after):
             continue
-        record = found[step.name]
-        if _is_open(record):
-            _ready(turn, step, record)
-            record = turn.latest(step.name)  # ruled out, or failed at once: what stands after it can start
-        if record is not None and is_passed(turn, record):
+        known = found[step.name]
+        if _is_open(known):
+            _ready(turn, step, known)
+            known = turn.latest(step.name)  # ruled out, or failed at once: what stands after it can start
+        if known is not None and is_passed(turn, known):
             passed.add(step.name)
 
 

@@ -303,16 +303,20 @@ class Cycle:
         because nothing else of the run may move and bring it here again.
         """
         while touched:
-            self._hear_of_children(tx, touched)
-            rested = [(run_id, fact) for run_id in touched for fact in begin_items(tx, self.drafts[run_id], self.floor.hot)]
-            ids = list(dict.fromkeys(run_id for run_id, _ in rested))
-            for run_id in ids:
-                self._go_on_from(run_id)
-            for run_id, fact in rested:
-                told = json.dumps({"round": fact.key.round, **fact.tally._asdict()}, separators=(",", ":"))
-                self._decide(self.drafts[run_id], fact, fact.key, Payload(told))
-            self._write_more(tx, ids)
-            touched = [run_id for run_id in ids if moves_items(self.drafts[run_id].commands)]
+            touched = self._tend(tx, touched)
+
+    def _tend(self, tx: Turn, touched: Sequence[str]) -> Sequence[str]:
+        """Answers the runs in which something else has moved by that."""
+        self._hear_of_children(tx, touched)
+        rested = [(run_id, fact) for run_id in touched for fact in begin_items(tx, self.drafts[run_id], self.floor.hot)]
+        ids = list(dict.fromkeys(run_id for run_id, _ in rested))
+        for run_id in ids:
+            self._go_on_from(run_id)
+        for run_id, fact in rested:
+            told = json.dumps({"round": fact.key.round, **fact.tally._asdict()}, separators=(",", ":"))
+            self._decide(self.drafts[run_id], fact, fact.key, Payload(told))
+        self._write_more(tx, ids)
+        return [run_id for run_id in ids if moves_items(self.drafts[run_id].commands)]
 
     def _hear_of_children(self, tx: Turn, touched: Sequence[str]) -> None:
         """Children that have ended, also those that did before their parent began to wait (B37)."""
