@@ -76,6 +76,9 @@ def _effects(walk: GraphWalk) -> None:
         assert records[key].effect is Happened.HAPPENED, f"{key} happened and is {records[key].effect}"
         if walk.run.status is RunStatus.COMPENSATED:
             _is_settled(walk, key)
+    for key, child in walk.run.children.items():
+        left = walk.run.items[key].effect is not Happened.HAPPENED and walk.run.items[key].status is not S.SKIPPED
+        assert not child.happened or not left, f"the child of {key} has left something, and nobody knows"
     for key, record in records.items():
         if walk.spec.unit(key).can_be_lost and record.effect is Happened.HAPPENED and key.kind is Kind.STEP:
             assert walk.done[key] or key in walk.by_hand, f"{key} did not happen and is {record.effect}"

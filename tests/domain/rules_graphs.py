@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from halfway.domain.facts import Command, Fact, Finished, Move, Note, StartAttempt
@@ -16,11 +17,23 @@ UNDONE_BY = ("NOT_HAPPENED", "PERSON_SAID_NOT")  # its doubt was settled in a ru
 DONE = (Trigger.SUCCEEDED, Trigger.ARRIVED, Trigger.FOUND, Trigger.MARKED_SUCCESS)
 
 
+@dataclass
+class Child:
+    """A run that an item stands for."""
+
+    status: RunStatus
+    own: bool
+    asked: bool = False  # to stop
+    undoing: bool = False
+    happened: bool = False
+
+
 class GraphRun(Protocol):
     """A run as the rules see it."""
 
     snapshot: Snapshot
     items: dict[Key, Record]
+    children: dict[Key, Child]
     wakes: bool
 
     @property
@@ -45,12 +58,13 @@ class GraphRules:
             if isinstance(command, StartAttempt):
                 self._start(before, command.key)
             elif isinstance(command, Move):
-                self._move(before, command)
+                self._move(before, command, run)
             elif isinstance(command, Note) and command.name == "workflow.rewound" and command.key is not None:
                 self.rewinds[command.key.step] += 1
                 stops = isinstance(fact, Finished) and self._stops(before)
                 assert not stops, f"{command.key.step} has sent a run back that stops"
         self._rounds(run.snapshot.records)
+        self._told_to_stop(run)
         self._state(run)
 
     def _stops(self, before: Snapshot) -> bool:
@@ -114,9 +128,11 @@ class GraphRules:
 
     # ── what moves ──
 
-    def _move(self, before: Snapshot, command: Move) -> None:
+    def _move(self, before: Snapshot, command: Move, run: GraphRun) -> None:
         key, record = command.record.key, command.record
         known = before.records.get(key)
+        if known is None and key.kind is Kind.COMPENSATION and not key.item:
+            self._undo_begins(key, run)
         if key.kind in ACTING and command.trigger in DONE:
             self.successes[key] += 1
         if key.kind in ACTING and command.trigger is Trigger.ITEMS_OPENED and known is not None and known.status is S.SUCCESS:
@@ -124,6 +140,31 @@ class GraphRules:
         assert self.successes[key] <= 1, f"{key} has succeeded twice"
         if known is not None and known.effect is Happened.HAPPENED and self.spec.unit(key).sort is not Sort.CHILD:
             assert record.effect is Happened.HAPPENED, f"what happened is forgotten: {key}"
+
+    def _undo_begins(self, begun: Key, run: GraphRun) -> None:
+        """Not over a doubt, and not before what was done later is undone."""
+        for key, record in run.snapshot.records.items():
+            goes_on = record.status in (S.RUNNING, S.UNKNOWN) or (record.status is S.WAITING and record.code == "ITEMS")
+            assert key.kind is not Kind.STEP or not goes_on, f"{begun.step} is undone over {key}, {record.status}"
+        mine = run.snapshot.records[begun._replace(kind=Kind.STEP)].ended_at or 0
+        for key, record in run.snapshot.records.items():
+            if key.kind is Kind.COMPENSATION and (run.snapshot.records[key._replace(kind=Kind.STEP)].ended_at or 0) > mine:
+                waits = record.status is S.WAITING and (record.code == "APPROVAL" or not record.asks)
+                waits = waits or record.status in (S.PENDING, S.RUNNING) or (record.status is S.UNKNOWN and not record.asks)
+                assert not waits, f"{begun.step} is undone before {key.step}"
+
+    def _told_to_stop(self, run: GraphRun) -> None:
+        """In a run that stops no item is left to begin, and every child that runs has been asked to stop."""
+        if not self._stops(run.snapshot):
+            return
+        for key, record in run.items.items():
+            whole = run.snapshot.records[key.whole._replace(kind=Kind.STEP)]
+            if key.kind is not Kind.STEP or whole.status is not S.WAITING or whole.code != "ITEMS":
+                continue
+            assert record.status is not S.PENDING or record.unsettled, f"{key} is still to begin in a run that stops"
+            child = run.children.get(key)
+            asked = child is None or not child.own or child.asked or child.status in FINAL
+            assert record.status is not S.WAITING or asked, f"the child of {key} is not asked to stop"
 
     def _rounds(self, records: Mapping[Key, Record]) -> None:
         """No step has more rounds than those that go over it have sent the run back."""

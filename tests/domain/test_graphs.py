@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from halfway.domain.facts import AtRest, CancelAsked, Claimed, Finished, MarkedSuccess, Move, ResumeAsked, UndoItems
+from halfway.domain.facts import AtRest, CancelAsked, Claimed, Finished, MarkedSuccess, Move, PassDown, ResumeAsked, StopItems, UndoItems
 from halfway.domain.lifecycle import RecordStatus as S
 from halfway.domain.lifecycle import RunStatus
-from halfway.domain.run import Answer, Ended, Happened, Key, Kind, Record, Report, Tally
+from halfway.domain.run import Answer, Ended, Happened, Key, Kind, Record, Report, Snapshot, Tally
 from halfway.domain.spec import SECOND, Effect, FanSpec, RetrySpec, RewindSpec, Risk, Sort, StepSpec, Then
 from tests.domain.world import PROBE, Run, step, workflow
 from tests.domain.world_undo import undo
@@ -112,6 +112,18 @@ def test_a_loop_does_not_go_back_in_a_run_that_stops() -> None:
     run.end("LAST", FAILED)
     assert at_round(run, "A", 2) is None
     assert "workflow.rewound" not in run.notes()
+
+
+def test_a_child_that_is_being_started_when_its_parent_stops_is_told_too() -> None:
+    parent = replace(step("CHILDREN", None), sort=Sort.CHILDREN, fan=FanSpec())
+    run, item = ManyRun(workflow(parent)), Key("CHILDREN", item="x")
+    list_items(run, "CHILDREN", 1)
+    run.snapshot = Snapshot(run.snapshot.run, {**run.snapshot.records, item: Record(item, S.PENDING, ready_at=run.now)})
+    run.take(Claimed(item, "e1"))
+    run.take(CancelAsked())
+    commands = run.take(Finished(item, 1, Report(Ended.SUCCESS)))
+    assert PassDown(item.whole) in commands
+    assert StopItems(item.whole, "CANCELLED") in commands
 
 
 def test_a_resume_that_goes_back_leaves_alone_what_is_done_anew_with_it() -> None:

@@ -28,8 +28,8 @@ from halfway.domain.waits import is_gate
 from halfway.errors import Conflict
 from tests.domain.graphs import Graph, Script
 from tests.domain.reference import WELL, Holds, Out, Reference, Said
-from tests.domain.rules_graphs import UNDONE_BY, undoes
-from tests.domain.world_graphs import Child, GraphRun
+from tests.domain.rules_graphs import UNDONE_BY, Child, undoes
+from tests.domain.world_graphs import GraphRun
 
 ABSENT_FOR = (RunStatus.FAILED, RunStatus.CANCELLED)  # a child that can be resumed
 FAULTS = 1_500
@@ -54,7 +54,7 @@ class GraphWalk:
         self.asked_before: Counter[Key] = Counter()
         self.calm = calm
         self.faults = True
-        self.cancels = 0 if calm else self.random.choice([0, 0, 1, 2])
+        self.cancels = 0 if calm else self.random.choice([0, 1, 1, 2])
         self.resumes = 0 if calm else self.random.choice([0, 1, 3])
         self.compensates = 0 if calm else self.random.choice([0, 0, 1])
         self.cancelled = False
@@ -343,7 +343,7 @@ class GraphWalk:
 
     def _order(self) -> None:
         self.ordered = self.ordered or not self.calm
-        if self.random.random() > 0.04 and not (self.run.status in FINAL and self.random.random() < 0.3):
+        if self.random.random() > 0.08 and not (self.run.status in FINAL and self.random.random() < 0.3):
             return
         try:
             if self.run.status not in FINAL and self.cancels:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from halfway.domain import decide as deciding
 from halfway.domain.decide import evolve
@@ -20,21 +19,10 @@ from halfway.domain.lifecycle import FINAL, RunStatus
 from halfway.domain.lifecycle import RecordStatus as S
 from halfway.domain.run import Happened, Key, Kind, Record, RunRow, Snapshot, Tally
 from halfway.domain.spec import SECOND, WorkflowSpec
-from tests.domain.rules_graphs import GraphRules
+from tests.domain.rules_graphs import Child, GraphRules
 from tests.domain.world import T0
 
 AT_ONCE = 500
-
-
-@dataclass
-class Child:
-    """A run that an item stands for."""
-
-    status: RunStatus
-    own: bool
-    asked: bool = False  # to stop
-    undoing: bool = False
-    happened: bool = False
 
 
 class GraphRun:
