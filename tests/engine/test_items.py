@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from halfway import Absent, Effect, Found, Mark, OutcomeUnknown, Retry, Risk, RunStatus, Step, StepFailed, Then
+from halfway import Absent, Effect, Found, Mark, OutcomeUnknown, Retry, RetryLater, Risk, RunStatus, Step, StepFailed, Then
 from halfway.errors import Conflict, DefinitionError
 from tests.engine.harness import Calls, Harness, Order, flow, until
 
@@ -282,6 +282,70 @@ def test_each_item_that_was_done_is_undone(harness: type[Harness]) -> None:
     run = h.run(wf, Order())
     assert run.status is RunStatus.COMPENSATED
     assert [(what[0], what[1]) for _, what in calls.made] == [("c", "made c"), ("b", "made b"), ("a", "made a")]
+
+
+def test_the_items_of_several_steps_are_undone_one_step_after_the_other(harness: type[Harness]) -> None:
+    """The end of one undo begins the next one, and nothing else of the run moves at that moment."""
+    calls, wf = Calls(), flow(key=False)
+
+    @wf.step(Effect.READ)
+    def names_(step: Step[Order]) -> list[str]:
+        return ["a", "b"]
+
+    @wf.each(Effect.CREATE, names_, key=str, evidence="e")
+    def first(step: Step[Order], name: str) -> str:
+        return name
+
+    @first.compensate(Risk.LOW, idempotent=True)
+    def unmake_first(step: Step[Order], name: str, made: str) -> None:
+        calls.add("FIRST", name)
+
+    @wf.each(Effect.CREATE, names_, key=str, evidence="e")
+    def second(step: Step[Order], name: str) -> str:
+        return name
+
+    @second.compensate(Risk.LOW, idempotent=True)
+    def unmake_second(step: Step[Order], name: str, made: str) -> None:
+        calls.add("SECOND", name)
+
+    @wf.step(Effect.READ, on_failure=Then.COMPENSATE, retry=Retry(1))
+    def fails(step: Step[Order]) -> None:
+        raise StepFailed("no")
+
+    h = harness(wf)
+    run = h.start(wf, Order())
+    with h.worker():
+        until(lambda: h.status(run) is RunStatus.COMPENSATED, "both are undone")
+    assert [name for name, _ in calls.made] == ["SECOND", "SECOND", "FIRST", "FIRST"]
+
+
+def test_a_step_that_fails_stops_the_items_of_another_that_only_wait(harness: type[Harness]) -> None:
+    """B38: none of them runs, so nothing but the failure can close them."""
+    calls, wf = Calls(), flow(key=False)
+
+    @wf.step(Effect.READ)
+    def names_(step: Step[Order]) -> list[str]:
+        return ["a", "b"]
+
+    @wf.each(Effect.READ, names_, key=str, after=[names_], retry=Retry(3, wait=timedelta(hours=1), max_wait=timedelta(hours=1)))
+    def later(step: Step[Order], name: str) -> str:
+        calls.add("LATER", name)
+        raise RetryLater("in an hour")
+
+    @wf.each(Effect.READ, names_, key=str, after=[names_])
+    def bad(step: Step[Order], name: str) -> str:
+        until(lambda: calls.count("LATER") == 2 and not running())
+        raise StepFailed("no")
+
+    def running() -> Sequence[object]:
+        return h.app.store.reading.items(run.id, "LATER", 1, after=-1, limit=9, status="RUNNING")
+
+    h = harness(wf)
+    run = h.start(wf, Order())
+    with h.worker():
+        until(lambda: h.status(run) is RunStatus.FAILED, "the run is decided")
+    assert h.record(run, "LATER").code == "RUN_FAILED"
+    assert calls.count("LATER") == 2
 
 
 def test_what_cannot_work_is_refused() -> None:

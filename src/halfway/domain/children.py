@@ -6,7 +6,7 @@ started, unless they are detached; one that stood already under its key is only 
 
 from __future__ import annotations
 
-from halfway.domain.facts import ChildEnded, PassDown
+from halfway.domain.facts import ChildEnded, PassDown, StopItems
 from halfway.domain.items import PARTIAL
 from halfway.domain.lifecycle import RecordStatus, RunStatus, Trigger
 from halfway.domain.run import Attempt, Happened, Intent, Kind, Record, Report
@@ -23,6 +23,10 @@ def began(turn: Turn, record: Record, attempt: Attempt, report: Report) -> None:
     record = turn.move(record._replace(ready_at=None, code="", looks=0, ended_at=None, open=left), Trigger.SUSPENDED)
     if report.code == NOTHING:
         turn.move(record._replace(code=NOTHING, ended_at=turn.now), Trigger.ARRIVED)
+    elif record.key.kind is Kind.STEP and turn.stopping:  # it was being started when the others were told
+        whole = turn.records[record.key.whole]
+        turn.commands.append(StopItems(whole.key, CLOSED_BY[turn.run.intent], turn.step(whole.key).detached))
+        stop(turn, whole)
 
 
 def ended(turn: Turn, fact: ChildEnded) -> None:

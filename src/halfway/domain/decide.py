@@ -183,12 +183,12 @@ def _go_on(turn: Turn) -> None:
             doubt.look(turn, record)
         else:
             waits.timed_out(turn, record)
+    if not turn.stopping and not turn.run.blocked:
+        joins.make_ready(turn)  # a step for which too few came through fails at once, and may fail its run
     if turn.stopping:
         _close_pending(turn)
         if turn.run.undo is not None:
             undo.go_on(turn)
-    elif not turn.run.blocked:
-        joins.make_ready(turn)
 
 
 def _is_due(record: Record, ready_at: int, now: int) -> bool:

@@ -27,14 +27,15 @@ def make_ready(turn: Turn) -> None:
         if key.kind is Kind.CHECK and record.status not in CHECKED:
             return  # a resume still looks at what it builds on, or found it broken
     found = turn.found()
-    passed = {name for name, record in found.items() if record is not None and is_passed(turn, record)}
-    for step in turn.spec.steps:
-        before = found[step.name]
-        if step.name in passed or not passed.issuperset(step.after) or not _is_open(before):
+    passed: set[str] = set()
+    for step in turn.spec.steps:  # in their order: what is done anew holds back all that is behind it, also behind what is kept
+        if not passed.issuperset(step.after):
             continue
-        _ready(turn, step, before)
-        after = turn.latest(step.name)
-        if after is not None and is_passed(turn, after):  # ruled out, or failed at once: what stands after it can start
+        known = found[step.name]
+        if _is_open(known):
+            _ready(turn, step, known)
+            known = turn.latest(step.name)  # ruled out, or failed at once: what stands after it can start
+        if known is not None and is_passed(turn, known):
             passed.add(step.name)
 
 

@@ -18,11 +18,11 @@ def failed(turn: Turn, record: Record, trigger: Trigger) -> None:
     """A step has failed in the way that sends its run back; when all rounds are used up, what then follows is the loop's own policy."""
     rewind = turn.step(record.key).rewind
     assert rewind is not None
-    if turn.gives_up(record):
-        turn.fail(record, trigger)
-    elif len(made(turn.records, record.key.step)) >= rewind.max:
+    if len(made(turn.records, record.key.step)) >= rewind.max:
         turn.note("step.rounds_used_up", record.key, record.attempts or None, code=record.code, max=rewind.max)
         turn.fail(record, trigger, rewind.then)
+    elif turn.gives_up(record):
+        turn.fail(record, trigger)
     else:
         record = turn.move(record._replace(ready_at=None, asks="", approved_until=None), trigger)
         turn.note("step.failed", record.key, record.attempts or None, code=record.code)

@@ -40,6 +40,7 @@ from halfway.domain.run import ACTING, ALL_BACK, Intent, Kind, Record
 from halfway.domain.turn import Turn
 from halfway.domain.verdicts import mark_success, probe, release, skip
 
+NOT_REPEATED = ("NOT_HAPPENED", "PERSON_SAID_NOT")  # codes of doubts that were settled while the run stopped: only that ended the step
 REOPENABLE = frozenset({RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.MANUAL_REQUIRED, RunStatus.PARTIAL_SUCCESS})
 
 
@@ -124,7 +125,9 @@ def _resume(turn: Turn) -> None:
     for record in stopped:
         may_repeat(turn, "resume", turn.step(record.key), record)
     reopen(turn)
-    for record in stopped:
+    for record in sorted(stopped, key=lambda record: turn.spec.order[record.key.step], reverse=True):
+        if turn.superseded(record):  # a later one has sent the run back behind it
+            continue
         if _only_by_name(turn, record) and not record.asks:
             asking = turn.move(record, Trigger.PERSON_NEEDED, asks=turn.approver(record.key))
             turn.note("step.person_needed", asking.key, asking.attempts, role=asking.asks, code=asking.code)
@@ -143,7 +146,7 @@ def _to_try_again(turn: Turn) -> list[Record]:
     failed = [record for record in turn.steps() if record.status is RecordStatus.FAILED]
     if partly:
         return failed + [record for record in turn.steps() if record.status is RecordStatus.SUCCESS and record.code == items.PARTIAL]
-    return [record for record in failed if not turn.step(record.key).optional or is_needed(turn, record)]
+    return [one for one in failed if one.code in NOT_REPEATED or not turn.step(one.key).optional or is_needed(turn, one)]
 
 
 def _only_by_name(turn: Turn, record: Record) -> bool:

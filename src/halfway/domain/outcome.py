@@ -123,7 +123,9 @@ def _condition_finished(turn: Turn, asked: Record, attempt: Attempt, report: Rep
         code = "" if report.answer is Answer.HOLDS else joins.RULED_OUT
         turn.move(asked._replace(ended_at=turn.now, code=code, ready_at=None), Trigger.SUCCEEDED)
         turn.note("step.completed", asked.key, attempt.n, holds=not code)
-    elif turn.stopping or not (report.final or asked.failures >= turn.retry_of(asked.key).attempts or asked.lost >= DEATHS):
+    elif turn.stopping:  # nobody needs the answer any more
+        turn.stop(asked, absent=False)
+    elif not (report.final or asked.failures >= turn.retry_of(asked.key).attempts or asked.lost >= DEATHS):
         turn.retry_or_stop(asked, report)
     else:
         turn.move(asked._replace(ended_at=turn.now, code=report.code, ready_at=None), Trigger.FAILED)

@@ -374,7 +374,9 @@ class WorkflowSpec:
         if step.fan is not None:
             step = step.of_item if key.item else step.of_all
             if key.kind in UNDOING:
-                return replace(step.undoing, sort=step.sort) if step.sort is not Sort.STEP else step.undoing
+                sort = step.undoing.sort if step.sort is Sort.STEP else step.sort
+                asks = step.undoing.requires_approval and not key.item  # a person approves the undo of all items at once
+                return replace(step.undoing, sort=sort, requires_approval=asks)
         return step.undoing if key.kind in UNDOING else step
 
     @cached_property

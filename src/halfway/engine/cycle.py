@@ -311,15 +311,26 @@ class Cycle:
     # ── items ──
 
     def _tend_items(self, tx: Turn, touched: Sequence[str]) -> None:
-        """Items that wait for their turn get in line, and a step none of whose items moves any more is closed; after all was written."""
+        """Items that wait for their turn get in line, and a step none of whose items moves any more is closed; after all was written.
+
+        What the end of one step says may stop the items of another, or begin to undo them: those are looked after in the same turn,
+        because nothing else of the run may move and bring it here again.
+        """
+        while touched:
+            touched = self._tend(tx, touched)
+
+    def _tend(self, tx: Turn, touched: Sequence[str]) -> Sequence[str]:
+        """Answers the runs in which something else has moved by that."""
         self._hear_of_children(tx, touched)
         rested = [(run_id, fact) for run_id in touched for fact in begin_items(tx, self.drafts[run_id], self.floor.hot)]
-        for run_id in dict.fromkeys(run_id for run_id, _ in rested):
+        ids = list(dict.fromkeys(run_id for run_id, _ in rested))
+        for run_id in ids:
             self._go_on_from(run_id)
         for run_id, fact in rested:
             told = json.dumps({"round": fact.key.round, **fact.tally._asdict()}, separators=(",", ":"))
             self._decide(self.drafts[run_id], fact, fact.key, Payload(told))
-        self._write_more(tx, [run_id for run_id, _ in rested])
+        self._write_more(tx, ids)
+        return [run_id for run_id in ids if moves_items(self.drafts[run_id].commands)]
 
     def _hear_of_children(self, tx: Turn, touched: Sequence[str]) -> None:
         """Children that have ended, also those that did before their parent began to wait (B37)."""
