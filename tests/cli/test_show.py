@@ -248,6 +248,21 @@ def test_a_cancelled_wait_needs_nothing_and_has_no_runbook(shop: Shop) -> None:
     assert shop.json(run)["runbook"] is None
 
 
+def test_of_a_run_that_has_ended_the_steps_are_named_that_made_it_last(shop: Shop) -> None:
+    run = start(shop, "SELL", "s-4")
+    shop.app.send(paid, {"sum": 1}, key="pay:s-4", id="4")
+    shop.work(run)
+    assert shop.json(run)["criticalPath"] == []
+    shop.app.control.cancel(run, actor="kim", reason="customer gone")
+    shop.work(run)
+    path = shop.json(run)["criticalPath"]
+    assert [(leg["step"], leg["round"]) for leg in path] == [("ORDER", 1), ("PAYMENT", 1)]
+    assert all(leg["waitedMs"] >= 0 and leg["tookMs"] >= 0 for leg in path)
+    told = shop.show(run, "--timeline").partition("Critical path\n")[2].splitlines()
+    assert [line.split()[0] for line in told[:3]] == ["step", "ORDER", "PAYMENT"]
+    assert "Critical path" not in shop.show(run)
+
+
 def test_all_of_it_is_said_in_korean(shop: Shop) -> None:
     run = start(shop, "BUY", "u-2")
     shop.work(run)

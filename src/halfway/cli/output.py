@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import click
 
@@ -61,6 +61,11 @@ def clean(text: str) -> str:
 def short_time(moment: datetime | None) -> str:
     """To the second, in UTC."""
     return "" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def seconds(microseconds: int) -> str:
+    """A length of time, to the millisecond where it is short."""
+    return f"{microseconds / 1_000_000:.3f} s" if microseconds < 10_000_000 else str(timedelta(seconds=microseconds // 1_000_000))
 
 
 def bounded(text: str, limit: int = 200) -> str:

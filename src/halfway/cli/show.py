@@ -9,7 +9,7 @@ import click
 
 from halfway.cli.i18n import _, say, translated
 from halfway.cli.options import common, where
-from halfway.cli.output import bounded, coloured, heading, print_json, short_time, table
+from halfway.cli.output import bounded, coloured, heading, print_json, seconds, short_time, table
 from halfway.cli.place import control
 from halfway.control.reading import Shown
 from halfway.control.shown import CallShown
@@ -199,6 +199,7 @@ def _timeline(shown: Shown) -> None:
     heading(_("Timeline"))
     rows = [(short_time(entry.at), entry.name, entry.step, entry.job_id.rpartition("#")[2], _data(entry.data)) for entry in shown.journal]
     table((_("time"), _("what"), _("step"), _("attempt"), _("data")), rows, indent="  ")
+    _critical_path(shown)
     _work_log(shown)
     if shown.audit:
         click.echo()
@@ -218,6 +219,18 @@ def _timeline(shown: Shown) -> None:
         ]
         titles = (_("time"), _("who"), _("what"), _("step"), _("state"), _("reason"), _("evidence"), _("refused"))
         table(titles, orders, indent="  ")
+
+
+def _critical_path(shown: Shown) -> None:
+    """The steps that made it take as long as it did; of one step alone there is nothing to tell."""
+    if len(shown.critical_path) < 2:
+        return
+    click.echo()
+    heading(_("Critical path"))
+    rows = [
+        (leg.step if leg.round == 1 else f"{leg.step} ×{leg.round}", seconds(leg.waited), seconds(leg.took)) for leg in shown.critical_path
+    ]
+    table((_("step"), _("waited before"), _("took")), rows, indent="  ")
 
 
 def _work_log(shown: Shown) -> None:

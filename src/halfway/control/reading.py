@@ -21,6 +21,7 @@ from halfway.control.queues import QueueDesk
 from halfway.control.schedules import Calendar
 from halfway.control.shown import AuditShown, CallShown, audit_shown, call_shown, instant, json_text, moment, plan_json, rfc3339
 from halfway.control.steps import StepShown, steps_shown
+from halfway.domain.critical_path import Leg, critical_path
 from halfway.domain.explain import EffectView, Explanation, explain
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.line import Traffic
@@ -103,6 +104,7 @@ class Shown:
     undo: str | None = None  # it is undone: `*` for all of it, or from this step back
     holds: tuple[tuple[str, str], ...] = ()  # business records that are held, and by which step
     runbook: str = ""  # what to do about the error at which it stands
+    critical_path: tuple[Leg, ...] = ()  # of a run that has ended: the steps that made it take as long as it did
 
     @property
     def current(self) -> tuple[str, ...]:
@@ -119,6 +121,10 @@ class Shown:
             "steps": [step.to_json() for step in self.steps], "timeline": [entry.to_json() for entry in self.journal],
             "audit": [line.to_json() for line in self.audit], "calls": [call.to_json() for call in self.calls], "undo": self.undo,
             "holds": [{"record": record, "step": step} for record, step in self.holds], "runbook": self.runbook or None,
+            "criticalPath": [
+                {"step": leg.step, "round": leg.round, "waitedMs": leg.waited // 1000, "tookMs": leg.took // 1000}
+                for leg in self.critical_path
+            ],
             "explanation": _explanation_json(self.explanation),
         }  # fmt: skip
 
@@ -276,6 +282,7 @@ def _shown(
         undo=run.undo,
         holds=tuple((record, holder.removeprefix(f"{run.id}:")) for record, holder in holds),
         runbook=_runbook(spec, run.status, list(records.values())),
+        critical_path=critical_path(spec, records.values(), run.started_at or run.created_at) if run.status in FINAL else (),
     )  # fmt: skip
 
 
