@@ -202,6 +202,16 @@ class ScheduleSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TakeoverSpec:
+    """How runs of an earlier version are moved to this one: which of its steps stands for which of this one's (R-A2)."""
+
+    version: int
+    input_schema: str  # that the function takes
+    at: tuple[tuple[str, str], ...] = ()  # (step of the earlier version, step of this one; empty: it is left behind)
+    outputs: tuple[str, ...] = ()  # steps of this version whose outputs a function makes from the former ones
+
+
+@dataclass(frozen=True, kw_only=True)
 class StepSpec:
     """One named step: where it stands, what it does to the world, and how it recovers."""
 
@@ -239,7 +249,8 @@ class StepSpec:
     detached: bool = False  # children go on when their parent is cancelled or undone
     per_round: bool = False  # in a loop: each round is an effect, or a wait, of its own
     once: bool = False  # in a loop: what the first round did is kept
-    code: str = ""  # what a worker must have to run it: hash of workflow, name, effect and schemas
+    reads: tuple[str, ...] = ()  # steps that its functions speak of
+    code: str = ""  # what a worker must have to run it: hash of workflow, name, effect and schemas, and of what it reads
 
     @property
     def can_be_lost(self) -> bool:
@@ -316,6 +327,7 @@ class WorkflowSpec:
     triggers: tuple[TriggerSpec, ...] = ()
     budget: BudgetSpec | None = None
     schedules: tuple[ScheduleSpec, ...] = ()
+    takes_over: tuple[TakeoverSpec, ...] = ()
     runbook: tuple[tuple[str, str], ...] = ()  # (error code, what to do); the code "" is for every other error
 
     @cached_property
@@ -412,6 +424,7 @@ class WorkflowSpec:
         data["triggers"] = tuple(_trigger(trigger) for trigger in data.get("triggers", ()))
         data["schedules"] = tuple(schedule(one) for one in data.get("schedules", ()))
         data["budget"] = _budget(data.get("budget"))
+        data["takes_over"] = tuple(_takeover(one) for one in data.get("takes_over", ()))
         data["runbook"] = tuple((code, text) for code, text in data.get("runbook", ()))
         return WorkflowSpec(**data)
 
@@ -435,12 +448,18 @@ def schedule(data: dict[str, Any]) -> ScheduleSpec:
     return ScheduleSpec(**told)
 
 
+def _takeover(data: dict[str, Any]) -> TakeoverSpec:
+    told = _known(TakeoverSpec, data)
+    told["at"], told["outputs"] = tuple((former, step) for former, step in data["at"]), tuple(data["outputs"])
+    return TakeoverSpec(**told)
+
+
 def _step(data: dict[str, Any]) -> StepSpec:
     data = _known(StepSpec, data)
     data["probe"] = _probe(data["probe"])
     data["sort"] = Sort(data["sort"])
     data["effect"] = None if data["effect"] is None else Effect(data["effect"])
-    data["after"] = tuple(data["after"])
+    data["after"], data["reads"] = tuple(data["after"]), tuple(data.get("reads", ()))
     data["retry"] = RetrySpec(**_known(RetrySpec, data["retry"]))
     data["on_failure"] = Then(data["on_failure"])
     data["wait"] = _wait(data.get("wait"))
