@@ -142,6 +142,23 @@ CREATE TABLE halfway_evidence (
     at bigint not null,
     data text not null
 );
+CREATE TABLE halfway_former_record (
+    run_id text not null,
+    version bigint not null,
+    step text not null,
+    round bigint not null,
+    item text not null,
+    kind text not null,
+    status text not null,
+    attempts bigint not null,
+    effect text not null,
+    code text not null,
+    started_at bigint,
+    ended_at bigint,
+    output text,
+    error text,
+    moved_at bigint not null
+);
 CREATE TABLE halfway_input (
     run_id text not null,
     revision bigint not null,
@@ -397,6 +414,7 @@ CREATE INDEX halfway_event_emptied on halfway_event (received_at, id) where empt
 CREATE INDEX halfway_event_full on halfway_event (received_at, id) where emptied_at is null;
 CREATE INDEX halfway_event_unused on halfway_event (name, key, received_at, id) where processed_at is null;
 CREATE INDEX halfway_evidence_by_run on halfway_evidence (run_id);
+CREATE INDEX halfway_former_record_by_run on halfway_former_record (run_id);
 CREATE INDEX halfway_key_by_key on halfway_key (key);
 CREATE INDEX halfway_key_by_run on halfway_key (run_id);
 CREATE INDEX halfway_lease_by_holder on halfway_lease (holder);

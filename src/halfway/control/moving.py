@@ -16,7 +16,7 @@ from halfway.control.versions import Versions
 from halfway.domain.draft import Audit, Change, Draft
 from halfway.domain.facts import LookAgain
 from halfway.domain.lifecycle import RunStatus
-from halfway.domain.moving import Move, Problem, close_waits, plan_move
+from halfway.domain.moving import Move, Problem, close_waits, plan_move, problem
 from halfway.domain.run import Key, Snapshot
 from halfway.domain.spec import WorkflowSpec
 from halfway.errors import Conflict, HalfwayError, NotFound
@@ -101,6 +101,7 @@ class Moving(Versions):
             if expected is not None and expected != detail.run.revision:
                 raise _stale(run_id, expected, detail.run.revision)
             texts = _texts(heir, detail, plan_move(spec, heir.spec, snapshot))
+            self._runs.register([heir.spec])  # no worker with this code may have been here yet
             with self._runs.change(name="move") as tx:
                 tx.lock([run_id], wait=True)
                 loaded = tx.load([run_id])[run_id]
@@ -157,7 +158,7 @@ def _carry_over(tx: Turn, loaded: Loaded, asked: _Asked) -> Draft:
 def _texts(heir: Workflow[Any], detail: Detail, move: Move) -> Texts:
     """Asks the author's functions, outside any transaction; what they refuse is a problem of the plan."""
     takeover = heir.takeovers.get(detail.run.version)
-    if takeover is None or any(problem.code == "OTHER_INPUT" for problem in move.problems):
+    if takeover is None or any(one.code == "OTHER_INPUT" for one in move.problems):
         return Texts("", {}, ())
     try:
         input = takeover.input_for(detail.input)
@@ -178,16 +179,15 @@ def _texts(heir: Workflow[Any], detail: Detail, move: Move) -> Texts:
 def _other_case(heir: Workflow[Any], detail: Detail, input: object) -> Iterator[Problem]:
     """A run stays about the same business case: a start for that must go on finding it."""
     key, run = heir.key_of(input), detail.run
-    params: dict[str, object] = {"to": heir.version, "version": run.version}
     if detail.key is not None and key != detail.key and not detail.key.startswith(f"{key}#"):
-        yield Problem("OTHER_KEY", "", {**params, "key": key, "former": detail.key})
+        yield problem("OTHER_KEY", to=heir.version, key=key, former=detail.key)
     if heir.resource_of(input) != run.resource:
-        yield Problem("OTHER_RESOURCE", "", {**params, "resource": heir.resource_of(input), "former": run.resource})
+        yield problem("OTHER_RESOURCE", to=heir.version, resource=heir.resource_of(input), former=run.resource)
 
 
 def _problem(code: str, move: Move, step: str, error: Exception) -> Problem:
     told = str(error) if isinstance(error, HalfwayError) else f"{type(error).__name__}: {error}"
-    return Problem(code, step, {"step": step, "version": move.version, "to": move.to, "problem": bounded(redact(told), 500)})
+    return problem(code, step, version=move.version, to=move.to, problem=bounded(redact(told), 500))
 
 
 def _with(move: Move, texts: Texts) -> Move:

@@ -48,7 +48,7 @@ class Group:
                 }
                 for one in affected.lacking
             ],
-            "toVersion": affected.to, "settleFirst": list(affected.settle), "refused": list(affected.refused),
+            "toVersion": affected.to, "settleFirst": list(map(str, affected.settle)), "refused": list(map(str, affected.refused)),
             "lackingIfUndone": list(affected.undo_only),
         }  # fmt: skip
 

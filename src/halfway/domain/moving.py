@@ -43,7 +43,7 @@ NOTES = {
     "OUTPUT_REFUSED": "takes_over of version {to} makes no output of {step}: {problem}",
     "OTHER_KEY": "The key of version {to} for its input would be {key}, and this run stands under {former}.",
     "OTHER_RESOURCE": "The resource of version {to} for its input would be {resource}, and this run has {former}.",
-    "NAME_TAKEN": "Step {step} has happened and would stay behind, and version {to} has another step of that name, with the same key outside.",
+    "NAME_TAKEN": "Step {step} has happened and would give its name, which is its key outside, to another step of version {to}.",
     "MANY_RENAMED": "Step {step} was done for many, and keeps its name; version {to} calls it {now}.",
 }
 PASSING = frozenset({"IS_UNDONE", "IS_STOPPING", "IS_RUNNING", "IS_UNKNOWN", "IS_DECIDED", "IN_FLIGHT", "IN_A_LOOP"})
@@ -54,7 +54,7 @@ class Problem(NamedTuple):
 
     code: str
     step: str
-    params: dict[str, object]
+    params: tuple[tuple[str, object], ...]
 
     @property
     def passes(self) -> bool:
@@ -62,7 +62,7 @@ class Problem(NamedTuple):
         return self.code in PASSING
 
     def __str__(self) -> str:
-        return NOTES[self.code].format(**self.params)
+        return NOTES[self.code].format(**dict(self.params))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +95,10 @@ class Move:
     def names(self) -> tuple[tuple[str, str], ...]:
         """Every step whose records go along."""
         return (*self.kept, *self.begun, *self.waits)
+
+
+def problem(code: str, step: str = "", **params: object) -> Problem:
+    return Problem(code, step, (("step", step), *params.items()))
 
 
 def takeover(spec: WorkflowSpec, version: int) -> TakeoverSpec | None:
@@ -153,7 +157,7 @@ class _Making:
         )  # fmt: skip
 
     def _refuse(self, code: str, step: str = "", **params: object) -> None:
-        self.problems.append(Problem(code, step, {"step": step, "version": self.spec.version, "to": self.to.version, **params}))
+        self.problems.append(problem(code, step, version=self.spec.version, to=self.to.version, **params))
 
     def _whole(self) -> None:
         """What concerns the run and not one of its steps."""

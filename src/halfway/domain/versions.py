@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from halfway.domain.joins import is_passed
 from halfway.domain.lifecycle import FINAL, RecordStatus
-from halfway.domain.moving import plan_move, takeover
+from halfway.domain.moving import Problem, plan_move, takeover
 from halfway.domain.run import SETTLED_UNDO, Kind, Record, Snapshot
 from halfway.domain.spec import StepSpec, UndoSpec, WorkflowSpec
 from halfway.domain.turn import Turn
@@ -100,8 +100,8 @@ class Affected:
     standing: Standing
     lacking: tuple[Lacking, ...] = ()  # what is ahead, and not here
     to: int | None = None  # the version that takes it over
-    settle: tuple[str, ...] = ()  # what must be settled before it can be moved, as codes of `moving.NOTES`
-    refused: tuple[str, ...] = ()  # why it cannot be moved to that version at all
+    settle: tuple[Problem, ...] = ()  # what must be settled before it can be moved
+    refused: tuple[Problem, ...] = ()  # why it cannot be moved to a later version at all
     undo_only: tuple[str, ...] = ()  # done steps whose code is missing if the run is undone, or resumed
 
 
@@ -143,13 +143,12 @@ def judge(spec: WorkflowSpec, snapshot: Snapshot, code: Code) -> Affected:
     undo_only = tuple(step.name for step in later if not code.has(step))
     if not lacking:
         return Affected(standing=Standing.COMPATIBLE, undo_only=undo_only)
-    refused: tuple[str, ...] = ()
+    refused: tuple[Problem, ...] = ()
     for heir in code.heirs(spec):
         move = plan_move(spec, heir, snapshot)
-        final = tuple(str(problem) for problem in move.problems if not problem.passes)
+        final = tuple(problem for problem in move.problems if not problem.passes)
         if not final:
-            settle = tuple(str(problem) for problem in move.problems)
-            return Affected(standing=Standing.MOVE, lacking=lacking, to=heir.version, settle=settle, undo_only=undo_only)
+            return Affected(standing=Standing.MOVE, lacking=lacking, to=heir.version, settle=move.problems, undo_only=undo_only)
         refused = refused or final
     return Affected(standing=Standing.BLOCKED, lacking=lacking, refused=refused, undo_only=undo_only)
 
