@@ -26,23 +26,23 @@ delete from halfway_record where run_id = :run_id and step = :step;
 update halfway_record set step = :name where run_id = :run_id and step = :step;
 
 -- name: rename_attempts
--- And so do their attempts,
+-- And so do their attempts.
 update halfway_attempt set step = :name where run_id = :run_id and step = :step;
 
 -- name: rename_waits
--- what they have waited for,
+-- And what they have waited for.
 update halfway_wait set step = :name where run_id = :run_id and step = :step;
 
 -- name: rename_evidence
--- the facts that they have kept,
+-- And the facts that they have kept.
 update halfway_evidence set step = :name where run_id = :run_id and step = :step;
 
 -- name: rename_artifacts
--- the artifacts that they have made,
+-- And the artifacts that they have made.
 update halfway_artifact set step = :name where run_id = :run_id and step = :step;
 
 -- name: rename_children
--- and the runs that they have started.
+-- And the runs that they have started.
 update halfway_child set step = :name where parent_id = :run_id and step = :step;
 
 -- name: reroute
