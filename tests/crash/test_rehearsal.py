@@ -137,11 +137,11 @@ def test_a_rolling_deploy_loses_nothing_and_does_nothing_twice(harness: type[Har
     h = harness(*old.workflows)
     then = harness(*new.workflows)
     r = Rehearsal(h, ledger, old)
-    with Worker(OLD, url, ledger.path, threads=40, slots=40) as before:
+    with Worker(OLD, url, ledger.path, threads=100, slots=100) as before:
         early, late = r.start("early", many), r.start("late", many)
         r.stand(early)
         r.stand(late)
-        with Worker(NEW, url, ledger.path, threads=40, slots=40) as after:
+        with Worker(NEW, url, ledger.path, threads=100, slots=100) as after:
             fresh = [then.start(new.flows["EVENT"], Case(id="fresh"))]
             then.app.send(GO, Signal(), key="fresh", id="fresh")
             r.let_go(early, hours=2)
