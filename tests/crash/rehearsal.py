@@ -60,7 +60,7 @@ class Release:
         """Works until the test lets it go on."""
         until = time.monotonic() + PATIENCE
         while not self.ledger.count(event="GO", run=step.input.id) and time.monotonic() < until and not step.cancel_requested:
-            time.sleep(0.01)
+            time.sleep(0.1)
 
     def _prepare(self, kind: str, wf: Workflow[Case]) -> None:
         @wf.step(Effect.CREATE, evidence=SAW, name="PREPARE")

@@ -30,12 +30,6 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger(tmp_path / "ledger")
 
 
-@pytest.fixture
-def many(request: pytest.FixtureRequest) -> int:
-    """Runs of each kind in each phase."""
-    return 8 if request.config.getoption("--full-matrix") else 1
-
-
 class Rehearsal:
     """The runs by kind, and what makes each of them go on."""
 
@@ -131,8 +125,9 @@ class Rehearsal:
                 assert sorted(map(str, items)) == (["i0", "i1", "i2"] if kind == "ITEMS" else [])
 
 
-def test_a_rolling_deploy_loses_nothing_and_does_nothing_twice(harness: type[Harness], url: str, ledger: Ledger, many: int) -> None:
-    """Every state, on both databases; the old release is stopped while it works."""
+def test_a_rolling_deploy_loses_nothing_and_does_nothing_twice(harness: type[Harness], url: str, ledger: Ledger, whole: bool) -> None:
+    """Every state, on both databases; the old release is stopped while it works, and killed where everything is tried."""
+    many = 4 if whole else 1
     old, new = rehearsal_old.release(ledger), rehearsal_new.release(ledger)
     h = harness(*old.workflows)
     then = harness(*new.workflows)
@@ -150,8 +145,11 @@ def test_a_rolling_deploy_loses_nothing_and_does_nothing_twice(harness: type[Har
             for kind, ones in early.items():
                 assert all(r.epochs(run) <= {before.epoch} for run in ones), kind  # nobody takes what it does not know
             assert r.epochs(fresh[0]) == {after.epoch}
-            before.terminate()
-            before.wait()
+            if whole:
+                before.kill()
+            else:
+                before.terminate()
+                before.wait()
             alone(r, then, late, after.epoch)
     r.once(early, 1)
     r.once(late, 2)
