@@ -157,7 +157,8 @@ CREATE TABLE halfway_former_record (
     ended_at bigint,
     output text,
     error text,
-    moved_at bigint not null
+    moved_at bigint not null,
+    primary key (run_id, version, step, round, item, kind)
 );
 CREATE TABLE halfway_input (
     run_id text not null,
@@ -414,7 +415,6 @@ CREATE INDEX halfway_event_emptied on halfway_event (received_at, id) where empt
 CREATE INDEX halfway_event_full on halfway_event (received_at, id) where emptied_at is null;
 CREATE INDEX halfway_event_unused on halfway_event (name, key, received_at, id) where processed_at is null;
 CREATE INDEX halfway_evidence_by_run on halfway_evidence (run_id);
-CREATE INDEX halfway_former_record_by_run on halfway_former_record (run_id);
 CREATE INDEX halfway_key_by_key on halfway_key (key);
 CREATE INDEX halfway_key_by_run on halfway_key (run_id);
 CREATE INDEX halfway_lease_by_holder on halfway_lease (holder);

@@ -6,7 +6,9 @@ from halfway.ports import GuardFailed, Moved
 from halfway.store.database import Session, Work
 from halfway.store.texts import require_storable
 
-NAMED = ("rename_records", "rename_attempts", "rename_waits", "rename_evidence", "rename_artifacts", "rename_children")
+NAMED = (
+    "rename_records", "rename_attempts", "rename_waits", "rename_evidence", "rename_artifacts", "rename_calls", "rename_children",
+)  # fmt: skip
 OF_ATTEMPTS = tuple(name for name in NAMED if name != "rename_records")
 
 

@@ -14,6 +14,6 @@ create table halfway_former_record (
     ended_at bigint,
     output text,
     error text,
-    moved_at bigint not null
+    moved_at bigint not null,
+    primary key (run_id, version, step, round, item, kind)
 );
-create index halfway_former_record_by_run on halfway_former_record (run_id);

@@ -41,6 +41,10 @@ update halfway_evidence set step = :name where run_id = :run_id and step = :step
 -- And the artifacts that they have made.
 update halfway_artifact set step = :name where run_id = :run_id and step = :step;
 
+-- name: rename_calls
+-- And the tools that they have called.
+update halfway_call set step = :name where run_id = :run_id and step = :step;
+
 -- name: rename_children
 -- And the runs that they have started.
 update halfway_child set step = :name where parent_id = :run_id and step = :step;
