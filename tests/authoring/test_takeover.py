@@ -8,7 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from halfway import Effect, Retry, Step, Workflow
-from halfway.domain.spec import TakeoverSpec, WorkflowSpec
+from halfway.domain.spec import WorkflowSpec
+from halfway.domain.takeover import TakeoverSpec
 from halfway.errors import DefinitionError
 
 

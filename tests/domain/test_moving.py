@@ -10,7 +10,8 @@ import pytest
 from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.moving import NOTES, Move, close_waits, plan_move
 from halfway.domain.run import Attempt, Happened, Intent, Key, Kind, Record, RunRow, Snapshot
-from halfway.domain.spec import Effect, FanSpec, Sort, StepSpec, TakeoverSpec, WaitSpec, WorkflowSpec
+from halfway.domain.spec import Effect, FanSpec, Sort, StepSpec, WaitSpec, WorkflowSpec
+from halfway.domain.takeover import TakeoverSpec
 
 S = RecordStatus
 DAY = 24 * 3600 * 1_000_000

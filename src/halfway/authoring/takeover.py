@@ -11,7 +11,8 @@ from halfway.authoring.definition import StepDefinition
 from halfway.authoring.schemas import Misshapen, fingerprint
 from halfway.authoring.shape import called, is_coroutine, parameters
 from halfway.authoring.values import decode
-from halfway.domain.spec import StepSpec, TakeoverSpec, WorkflowSpec
+from halfway.domain.spec import StepSpec, WorkflowSpec
+from halfway.domain.takeover import TakeoverSpec
 from halfway.errors import DefinitionError
 
 I = TypeVar("I")

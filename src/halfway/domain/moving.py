@@ -17,7 +17,8 @@ from halfway.domain.joins import RULED_OUT, WAIVED
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.ordering import wait_anew
 from halfway.domain.run import UNDOING, Happened, Key, Kind, Record, Snapshot
-from halfway.domain.spec import Effect, Sort, StepSpec, TakeoverSpec, WorkflowSpec
+from halfway.domain.spec import Effect, Sort, StepSpec, WorkflowSpec
+from halfway.domain.takeover import TakeoverSpec
 from halfway.domain.turn import Turn
 from halfway.domain.waits import is_gate
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from halfway.domain.run import UNDOING, Key
+from halfway.domain.takeover import TakeoverSpec, takeover_of
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -199,16 +200,6 @@ class ScheduleSpec:
     overlap: Overlap = Overlap.START
     catch_up: CatchUp = CatchUp.ONE
     limit: int = 100  # of what is caught up with CatchUp.ALL
-
-
-@dataclass(frozen=True, kw_only=True)
-class TakeoverSpec:
-    """How runs of an earlier version are moved to this one: which of its steps stands for which of this one's (R-A2)."""
-
-    version: int
-    input_schema: str  # that the function takes
-    at: tuple[tuple[str, str], ...] = ()  # (step of the earlier version, step of this one; empty: it is left behind)
-    outputs: tuple[str, ...] = ()  # steps of this version whose outputs a function makes from the former ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -424,7 +415,7 @@ class WorkflowSpec:
         data["triggers"] = tuple(_trigger(trigger) for trigger in data.get("triggers", ()))
         data["schedules"] = tuple(schedule(one) for one in data.get("schedules", ()))
         data["budget"] = _budget(data.get("budget"))
-        data["takes_over"] = tuple(_takeover(one) for one in data.get("takes_over", ()))
+        data["takes_over"] = tuple(takeover_of(one) for one in data.get("takes_over", ()))
         data["runbook"] = tuple((code, text) for code, text in data.get("runbook", ()))
         return WorkflowSpec(**data)
 
@@ -446,12 +437,6 @@ def schedule(data: dict[str, Any]) -> ScheduleSpec:
     told = _known(ScheduleSpec, data)
     told["overlap"], told["catch_up"] = Overlap(data["overlap"]), CatchUp(data["catch_up"])
     return ScheduleSpec(**told)
-
-
-def _takeover(data: dict[str, Any]) -> TakeoverSpec:
-    told = _known(TakeoverSpec, data)
-    told["at"], told["outputs"] = tuple((former, step) for former, step in data["at"]), tuple(data["outputs"])
-    return TakeoverSpec(**told)
 
 
 def _step(data: dict[str, Any]) -> StepSpec:
