@@ -24,6 +24,7 @@ from halfway.domain.lifecycle import FINAL, RunStatus
 from halfway.ports import WorkerRow
 from halfway.store import Store, open_store
 from tests.cli import office as office_of
+from tests.cli import versions as versions_of
 
 T = TypeVar("T")
 FLOW = """
@@ -186,6 +187,12 @@ def desk(sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 def ruled(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     """A project whose people have roles, on both databases."""
     yield from _project(url, tmp_path, monkeypatch, flow=office_of.FLOW, roles=office_of.ROLES)
+
+
+@pytest.fixture
+def deployed(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """A project whose workflow has two versions, on both databases; the first one is deployed."""
+    yield from _project(url, tmp_path, monkeypatch, flow=versions_of.FLOW)
 
 
 def _project(

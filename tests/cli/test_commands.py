@@ -208,7 +208,7 @@ def test_the_database_is_made_and_looked_at(postgres_url: str, tmp_path: Path, m
 
 
 def test_doctor_sees_the_missing_worker_the_roles_and_foreign_work(project: Project) -> None:
-    project.start("d-1")
+    runs = {project.start("d-1"), project.start("d-2")}
     notes = {note["code"]: note for note in project.json("doctor")}
     assert notes["DATABASE_OK"]["level"] == "ok"
     assert notes["NO_WORKER"]["level"] == "problem"
@@ -218,7 +218,9 @@ def test_doctor_sees_the_missing_worker_the_roles_and_foreign_work(project: Proj
     assert roles == ["finance", "shop-owner"]
     module = project.folder / "other.py"
     module.write_text((project.folder / f"{project.module}.py").read_text().replace('"ORDER"', '"PARCEL"'))
-    assert "CODE_MISSING" in {note["code"] for note in project.json("doctor", "--app", "other:app", "--url", project.url)}
+    [missing] = [one for one in project.json("doctor", "--app", "other:app", "--url", project.url) if one["code"] == "CODE_MISSING"]
+    assert (missing["params"]["step"], missing["params"]["count"]) == ("CHECK", 2)
+    assert set(missing["params"]["runs"].split(", ")) == runs
 
 
 def test_init_writes_an_example_that_works_and_overwrites_nothing(small: Project, tmp_path: Path) -> None:

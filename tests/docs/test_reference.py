@@ -21,6 +21,7 @@ MADE_BY_HALFWAY = (halfway.Mark, halfway.AsyncMark, halfway.Step, halfway.Run, h
 FOR_THE_ENGINE = {
     "args", "kwargs", "points", "store", "to_spec", "decode", "declare", "key_of", "resource_of", "encode", "parse", "spec", "handlers",
     "trigger_functions", "read", "claims_of", "queues", "limits",
+    "as_read", "step_definitions", "takeovers",
 }  # fmt: skip
 
 API = page("docs/reference/api.md").text

@@ -109,6 +109,21 @@ halfway_evidence.kind text not null
 halfway_evidence.n bigint not null
 halfway_evidence.at bigint not null
 halfway_evidence.data text not null
+halfway_former_record.run_id text not null
+halfway_former_record.version bigint not null
+halfway_former_record.step text not null
+halfway_former_record.round bigint not null
+halfway_former_record.item text not null
+halfway_former_record.kind text not null
+halfway_former_record.status text not null
+halfway_former_record.attempts bigint not null
+halfway_former_record.effect text not null
+halfway_former_record.code text not null
+halfway_former_record.started_at bigint
+halfway_former_record.ended_at bigint
+halfway_former_record.output text
+halfway_former_record.error text
+halfway_former_record.moved_at bigint not null
 halfway_input.run_id text not null
 halfway_input.revision bigint not null
 halfway_input.input text not null
@@ -303,6 +318,7 @@ halfway_debounce halfway_debounce_pkey PRIMARY KEY (type, key)
 halfway_definition halfway_definition_pkey PRIMARY KEY (hash)
 halfway_event halfway_event_pkey PRIMARY KEY (id)
 halfway_event halfway_event_source_provider_id_key UNIQUE (source, provider_id)
+halfway_former_record halfway_former_record_pkey PRIMARY KEY (run_id, version, step, round, item, kind)
 halfway_input halfway_input_pkey PRIMARY KEY (run_id, revision)
 halfway_journal halfway_journal_pkey PRIMARY KEY (run_id, seq)
 halfway_key halfway_key_pkey PRIMARY KEY (type, key, n)
@@ -370,6 +386,7 @@ CREATE UNIQUE INDEX halfway_event_pkey ON public.halfway_event USING btree (id)
 CREATE UNIQUE INDEX halfway_event_source_provider_id_key ON public.halfway_event USING btree (source, provider_id)
 CREATE INDEX halfway_event_unused ON public.halfway_event USING btree (name, key, received_at, id) WHERE (processed_at IS NULL)
 CREATE INDEX halfway_evidence_by_run ON public.halfway_evidence USING btree (run_id)
+CREATE UNIQUE INDEX halfway_former_record_pkey ON public.halfway_former_record USING btree (run_id, version, step, round, item, kind)
 CREATE UNIQUE INDEX halfway_input_pkey ON public.halfway_input USING btree (run_id, revision)
 CREATE UNIQUE INDEX halfway_journal_pkey ON public.halfway_journal USING btree (run_id, seq)
 CREATE INDEX halfway_key_by_key ON public.halfway_key USING btree (key)

@@ -142,6 +142,24 @@ CREATE TABLE halfway_evidence (
     at bigint not null,
     data text not null
 );
+CREATE TABLE halfway_former_record (
+    run_id text not null,
+    version bigint not null,
+    step text not null,
+    round bigint not null,
+    item text not null,
+    kind text not null,
+    status text not null,
+    attempts bigint not null,
+    effect text not null,
+    code text not null,
+    started_at bigint,
+    ended_at bigint,
+    output text,
+    error text,
+    moved_at bigint not null,
+    primary key (run_id, version, step, round, item, kind)
+);
 CREATE TABLE halfway_input (
     run_id text not null,
     revision bigint not null,

@@ -494,3 +494,49 @@ async def from_async(app: Halfway) -> None:
     run = await app.astart(intake, Lead(submission_id="s-1", email="x"))
     assert_type(run.output(open_ticket), str)
     run.output(send_sms)  # E: a step of another workflow
+
+
+# ── versions ──
+
+orders_v2 = Workflow("ORDERS", Lead, version=9, owner="x", key=None)
+
+
+@orders_v2.step(Effect.CREATE, evidence="x")
+def change_again(step: Step[Lead]) -> str:
+    raise NotImplementedError
+
+
+@orders_v2.takes_over(orders, at={change_order: change_again, send_sms: None})
+def carry(old: Change) -> Lead:
+    raise NotImplementedError
+
+
+@carry.output(change_order, change_again)
+def as_text(old: int) -> str:
+    return str(old)
+
+
+@orders_v2.takes_over(orders)  # E: takes the former input
+def wrong_former(old: Lead) -> Lead:
+    raise NotImplementedError
+
+
+@orders_v2.takes_over(orders)  # E: makes the new input
+def wrong_new(old: Change) -> Change:
+    raise NotImplementedError
+
+
+orders_v2.takes_over(orders, at={change_again: change_again})  # E: no step of the former version
+orders_v2.takes_over(orders, at={change_order: send_sms})  # E: no step of this version
+orders_v2.takes_over(orders, at={change_order: "CHANGE_AGAIN"})  # E: a step is not named by a string
+orders_v2.takes_over("ORDERS")  # E: a version is not named by a string
+
+
+@carry.output(change_order, change_again)  # E: takes the former output
+def wrong_output(old: str) -> str:
+    return old
+
+
+@carry.output(change_order, change_again)  # E: makes the new output
+def wrong_new_output(old: int) -> int:
+    return old

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from pydantic import TypeAdapter
 
-from halfway.authoring.values import decode
+from halfway.authoring.schemas import fingerprint
+from halfway.authoring.values import decode, encode
 
 InputT_contra = TypeVar("InputT_contra", contravariant=True)
 OutputT_co = TypeVar("OutputT_co", covariant=True)
@@ -39,9 +41,22 @@ class StepDefinition(Generic[InputT_contra, OutputT_co]):
         self.may_lack = may_lack  # its run may go on without its output
         self._adapter: TypeAdapter[Any] = adapter
 
+    @cached_property
+    def _shape(self) -> str:
+        """A short hash of the shape of its output."""
+        return fingerprint(self._adapter)
+
+    def as_read(self) -> str:
+        """What a step that reads this one depends on."""
+        return f"{self.name}:{self._shape}"
+
     def decode(self, text: str) -> OutputT_co:
         """An output of this step, read back from its stored JSON."""
         return cast(OutputT_co, decode(self._adapter, text, what=f"output of {self.name}"))
+
+    def encode(self, output: object) -> str:
+        """An output of this step as JSON text."""
+        return encode(self._adapter, output, what=f"output of {self.name}")
 
     def read(self, text: str, source: Source) -> OutputT_co:
         """An output of this step as it is read in a run; what is too large for a value comes from the source."""

@@ -11,8 +11,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from halfway.authoring.definition import StepDefinition
 from halfway.authoring.options import Settings
 from halfway.authoring.policy import Retry, microseconds
+from halfway.authoring.reads import steps_in
 from halfway.authoring.schemas import Misshapen, fingerprint, mentions, short_hash
 from halfway.authoring.shape import Shape, called, name_of_condition, read_helper
 from halfway.authoring.step import Artifact, Step
@@ -148,7 +150,15 @@ class Draft:
     def refusal(self, problem: str, remedy: str) -> DefinitionError:
         return DefinitionError("DEFINITION", workflow=self.workflow, problem=f"step {self.name}: {problem}", remedy=remedy)
 
-    def _code(self, input_schema: str, output_schema: str) -> str:
+    def _reads(self) -> tuple[StepDefinition[Any, Any], ...]:
+        """The steps that its functions speak of."""
+        settings, undo = self.settings, self.undo
+        helpers = (self.probe, self.verify, *((undo.body, undo.probe, undo.draft) if undo is not None else ()))
+        own = (self.body, self.standing.condition, settings.effect_key, settings.record)
+        named = steps_in((*own, *(helper.function for helper in helpers if helper is not None)))
+        return tuple(step for step in named if self.workflow in step.homes and step.name != self.name)
+
+    def _code(self, input_schema: str, output_schema: str, reads: tuple[StepDefinition[Any, Any], ...]) -> str:
         """What a worker must have to run it: whatever would make old code do something else, or nothing, changes it."""
         settings, wait = self.settings, self.wait
         marks = [
@@ -162,6 +172,7 @@ class Draft:
             *(("streams",) if self.shape.streams else ()),
             *(("rewinds",) if settings.rewind is not None else ()),
             *(self.undo.marks() if self.undo is not None else ()),
+            *(("reads", *(step.as_read() for step in reads)) if reads else ()),
         ]
         return short_hash(self.workflow, self.name, self.effect or self.sort, input_schema, output_schema, *marks)
 
@@ -179,7 +190,7 @@ class Draft:
 
     def to_spec(self, input_schema: str) -> StepSpec:
         """The step as data; where nobody said what its failure means, it says FAIL for the time being."""
-        settings, output_schema = self.settings, fingerprint(self.shape.output)
+        settings, output_schema, reads = self.settings, fingerprint(self.shape.output), self._reads()
         return StepSpec(
             name=self.name,
             sort=self.sort,
@@ -215,7 +226,8 @@ class Draft:
             detached=self.detached,
             per_round=settings.per_round,
             once=settings.once,
-            code=self._code(input_schema, output_schema),
+            reads=tuple(step.name for step in reads),
+            code=self._code(input_schema, output_schema, reads),
         )
 
 

@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from halfway.authoring.building import Built, Runbook, build, check_workflow
+from halfway.authoring.definition import StepDefinition
 from halfway.authoring.keys import key_of
 from halfway.authoring.options import Defaults
 from halfway.authoring.policy import DEFAULT_QUEUE, NO_ERRORS, THREE_TIMES, Budget, Errors, Queue, Retry
@@ -16,6 +17,7 @@ from halfway.authoring.retention import Retention
 from halfway.authoring.schedules import Scheduled
 from halfway.authoring.schemas import Misshapen
 from halfway.authoring.steps import Handler
+from halfway.authoring.takeover import Takeover
 from halfway.authoring.triggers import Trigger
 from halfway.authoring.values import decode, encode
 from halfway.domain.line import Claim
@@ -23,6 +25,7 @@ from halfway.domain.spec import OnFailure, PastDeadline, Then, WorkflowSpec
 from halfway.errors import InvalidInput
 
 I = TypeVar("I")
+OldI = TypeVar("OldI")
 
 Severity: TypeAlias = Literal["LOW", "NORMAL", "HIGH", "CRITICAL"]
 
@@ -69,6 +72,7 @@ class Workflow(Scheduled[I], Generic[I]):
         """
         super().__init__(name, input, Defaults(on_failure=on_failure, retry=retry, errors=errors, queue=queue))
         self._built: Built | None = None
+        self._takeovers: dict[int, tuple[Workflow[Any], Takeover[Any, I]]] = {}
         self.version = version
         self._key, self._resource, self._concurrency_key = key, resource, concurrency_key
         if retention is not None and not isinstance(retention, Retention):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -94,7 +98,42 @@ class Workflow(Scheduled[I], Generic[I]):
         except Misshapen as bad:
             raise self._refusal(bad.problem, bad.remedy) from None
 
+    def takes_over(
+        self,
+        former: Workflow[OldI],
+        /,
+        *,
+        at: Mapping[StepDefinition[OldI, object], StepDefinition[I, object] | None] = MappingProxyType({}),
+    ) -> Callable[[Callable[[OldI], I]], Takeover[OldI, I]]:
+        """Declares how runs of an earlier version are moved to this one; the function makes the new input from the former one.
+
+        at: which step a former step has become; None: it is left behind. Steps that keep name, kind and shape need not be named.
+        Nothing moves by itself: a person orders it with `halfway move`.
+        """
+        if former.name != self.name:
+            raise self._refusal(f"takes_over: {former!r} is no version of it.", "Give the Workflow of the same name.")
+        if former.version >= self.version:
+            raise self._refusal(f"takes_over: version {former.version} is not earlier than {self.version}.", "Give an earlier version.")
+        self._graph.check_open(f"takes_over of version {former.version} is declared")
+        if former.version in self._takeovers:
+            raise self._refusal(f"takes_over of version {former.version} is declared twice.", "Keep one.")
+        made = Takeover(
+            self.name, former.version, former.input_adapter, at, former=former.step_definitions, steps=self.step_definitions,
+        )  # fmt: skip
+        self._takeovers[former.version] = (former, made)
+        return made.declare
+
     # ── what the engine and the faces use ──
+
+    @property
+    def step_definitions(self) -> Mapping[str, StepDefinition[Any, Any]]:
+        """Its steps by name, as they are declared so far."""
+        return {name: definition for name, (definition, _) in self._graph.steps.items()}
+
+    @property
+    def takeovers(self) -> Mapping[int, Takeover[Any, I]]:
+        """By version, how runs of earlier ones are moved to this one."""
+        return {version: made for version, (_, made) in self._takeovers.items()}
 
     @property
     def spec(self) -> WorkflowSpec:
@@ -154,7 +193,11 @@ class Workflow(Scheduled[I], Generic[I]):
         if self._built is None:
             triggers = tuple(trigger.spec for trigger in self._triggers.values())
             schedules = tuple(schedule.spec for schedule in self._schedules.values())
-            frame = dataclasses.replace(self._frame, triggers=triggers, schedules=schedules)
-            self._built = build(frame, self.input_adapter, self._graph.steps)
+            takeovers = tuple(made.to_spec() for _, (_, made) in sorted(self._takeovers.items()))
+            frame = dataclasses.replace(self._frame, triggers=triggers, schedules=schedules, takes_over=takeovers)
+            built = build(frame, self.input_adapter, self._graph.steps)
+            for former, made in self._takeovers.values():
+                made.check(former.spec, built.spec)
+            self._built = built
             self._graph.closed = True
         return self._built

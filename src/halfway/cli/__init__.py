@@ -26,6 +26,7 @@ main = Lazy(
         "reject": ("halfway.cli.decisions:reject", "Say no to what a step shows, or to its next attempt."),
         "probe": ("halfway.cli.decisions:probe", "Ask the outside world now whether a step happened."),
         "release": ("halfway.cli.decisions:release", "Open the business record that a step in doubt holds."),
+        "move": ("halfway.cli.versions:move", "Move runs to a later version of their workflow."),
         "batch": ("halfway.cli.batches:batch", "Order something for many runs at once."),
         "queue": ("halfway.cli.queues:queue", "Look at queues, pause and resume them."),
         "workflow": ("halfway.cli.queues:workflow", "Look at workflows as a whole, pause and resume them."),

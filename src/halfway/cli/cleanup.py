@@ -25,6 +25,7 @@ NOTES = {
     "deleted.evidence": "pieces of evidence",
     "deleted.waits": "waits",
     "deleted.inputs": "inputs that were corrected",
+    "deleted.former": "records that were set aside",
     "deleted.messages": "messages",
     "deleted.children": "entries about runs that were started by them",
     "deleted.artifacts": "artifacts",

@@ -13,8 +13,9 @@ from halfway.cli.i18n import _
 from halfway.cli.options import common, where
 from halfway.cli.output import chat, coloured, print_json, short_time
 from halfway.cli.place import control, find_place, load_app
-from halfway.control.reading import Control
+from halfway.control.reading import Control, ReadyWork
 from halfway.control.shown import instant, rfc3339
+from halfway.control.versions import EXAMPLES
 from halfway.domain.check import roles_of
 from halfway.domain.spec import WorkflowSpec
 from halfway.errors import Exit
@@ -146,8 +147,10 @@ NOTES = {
     "Start a worker: halfway worker --queue {queue}",
     "QUEUE_RESTS": "The queue {queue} is paused since {since}: {reason}",
     "WORKFLOW_RESTS": "The workflow {type} is paused since {since}: {reason}",
-    "CODE_MISSING": "Run {run}: step {step} is ready, and the app has not the code it needs (queue {queue}, since {since}).",
-    "WORK_WAITS": "Run {run}: step {step} is ready since {since}, and no worker has taken it (queue {queue}). Perhaps none has its code.",
+    "CODE_MISSING": "{type} v{version}: step {step} is ready, and the app has not the code it needs: {count} runs since {since} ({runs}). "
+    "What has changed is said by: halfway check --live",
+    "WORK_WAITS": "{type} v{version}: step {step} is ready since {since}, and no worker has taken it (queue {queue}): {count} runs "
+    "({runs}). Perhaps none has its code.",
     "UNDELIVERED": "Message {message} ({what} of run {run}) was not handed over to {role} in {tries} tries: {error}",
     "UNUSED_EVENTS": "Events that came more than a day ago and that no run has taken: {count}, the oldest {name} with the key {key}. "
     "See them with: halfway event list --unused",
@@ -200,13 +203,22 @@ def _queues(runs: Control) -> Iterator[Note]:
 
 
 def _work(runs: Control, codes: set[str] | None) -> Iterator[Note]:
+    """What is ready and stays so, by step: the runs that wait for the same code."""
     now = datetime.now(UTC)
+    found: defaultdict[tuple[str, str, int, str, str], list[ReadyWork]] = defaultdict(list)
     for work in runs.ready():
-        told: dict[str, object] = {"run": work.run, "step": work.step, "queue": work.queue, "since": short_time(work.since)}
         if codes is not None and work.code not in codes:
-            yield Note("problem", "CODE_MISSING", told)
+            found["CODE_MISSING", work.type, work.version, work.step, work.queue].append(work)
         elif (now - work.since).total_seconds() > PATIENCE:
-            yield Note("problem", "WORK_WAITS", told)
+            found["WORK_WAITS", work.type, work.version, work.step, work.queue].append(work)
+    for (code, kind, version, step, queue), works in found.items():
+        names = list(dict.fromkeys(work.run for work in works))
+        told: dict[str, object] = {
+            "type": kind, "version": version, "step": step, "queue": queue, "count": len(names),
+            "runs": ", ".join(names[:EXAMPLES]) + (", …" if len(names) > EXAMPLES else ""),
+            "since": short_time(min(work.since for work in works)),
+        }  # fmt: skip
+        yield Note("problem", code, told)
 
 
 def _mail(runs: Control) -> Iterator[Note]:

@@ -9,7 +9,8 @@ import click
 from halfway.cli.i18n import _, translated
 from halfway.cli.options import common, where
 from halfway.cli.output import chat, clean, print_json
-from halfway.cli.place import find_place, load_app
+from halfway.cli.place import control, find_place, load_app
+from halfway.cli.versions import exit_of, print_impact
 from halfway.domain.check import Contract, Finding, contract_of
 from halfway.domain.check import check as find_holes
 from halfway.domain.drawing import mermaid_lines, text_lines
@@ -23,13 +24,18 @@ COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 @click.command(short_help="Look for holes in the contracts of your workflows.")
 @click.argument("kind", metavar="[TYPE]", required=False)
+@click.option("--live", is_flag=True, help="And say what this code means for the runs that are open now; reads the database.")
 @where
 @common
-def check(*, kind: str | None, app: str | None, url: str | None, as_json: bool) -> None:
-    """Print the contract of every step, and look for holes. Touches no database. Exit code 2 if there is an error.
+def check(*, kind: str | None, live: bool, app: str | None, url: str | None, as_json: bool) -> None:
+    """Print the contract of every step, and look for holes. Touches no database without --live. Exit code 2 if there is an error.
 
     A contract says what proves that the step ran, what a lost answer means, when no further attempt is made, and who decides then.
+    With --live, exit code 4 if open runs would stand with this code, 5 if somebody must move them first.
     """
+    if live:
+        _check_live(kind, app, url, as_json)
+        return
     specs = _specs(kind, app, url)
     roles = _roles(app, url)
     found = {spec: find_holes(spec, roles=roles) for spec in specs}
@@ -43,6 +49,26 @@ def check(*, kind: str | None, app: str | None, url: str | None, as_json: bool) 
         _sum([finding for findings in found.values() for finding in findings])
     if any(finding.level == "error" for findings in found.values() for finding in findings):
         click.get_current_context().exit(Exit.USAGE)
+
+
+def _check_live(kind: str | None, app: str | None, url: str | None, as_json: bool) -> None:
+    """The same holes, and the runs that are open."""
+    with control(app, url, code=True) as runs:
+        groups = runs.impact(type=kind)
+    roles = _roles(app, url)
+    specs = [workflow.spec for workflow in load_app(find_place(app, url)).workflows.values() if kind in (None, workflow.name)]
+    errors = [(spec, one) for spec in specs for one in find_holes(spec, roles=roles) if one.level == "error"]
+    if as_json:
+        told = [
+            {"type": spec.type, "version": spec.version, "step": one.step, "code": one.code, "problem": one.problem} for spec, one in errors
+        ]
+        print_json({"errors": told, "live": [group.to_json() for group in groups]})
+    else:
+        for spec, one in errors:
+            click.echo(f"{spec.type} v{spec.version} {one.step}")
+            _print_finding(one)
+        print_impact(groups)
+    click.get_current_context().exit(Exit.USAGE if errors else exit_of(groups))
 
 
 def _specs(kind: str | None, app: str | None, url: str | None) -> list[WorkflowSpec]:

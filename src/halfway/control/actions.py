@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -180,29 +181,38 @@ class Actions:
 
     def order(self, run: str, request: Request) -> Carried:
         """Carries out an order, or refuses it; both are audited, and a refusal changes nothing else (R-D8)."""
-        _need("reason", request.reason, "Say why; it is kept in the audit log.")
-        _need("actor", request.actor, "Say who orders it.")
-        actor, order = request.actor.strip(), request.order
+        actor, order = self._signed(request.actor, request.reason), request.order
         if isinstance(order, (Approved, Rejected)):
             order = order._replace(by=actor)
         request = request._replace(actor=actor, order=order)
         run_id = self._reading.find(run)
         evidence = None if request.evidence is None else redact(request.evidence)
         audit = Audit(request.action_id or uuid4().hex, request.actor, request.action, redact(request.reason), request.step, evidence)
+        with self._refusals(run_id, audit, request.action_id), self._runs.change(name="order") as tx:
+            if run_id not in tx.lock([run_id], wait=True):
+                self._reading.detail(run_id)  # says what has become of it
+                raise NotFound("RUN_UNKNOWN", run=run)
+            carried, routes = self._carry_out(tx, run_id, request, audit)
+        self._wake(routes)
+        return carried
+
+    def _signed(self, actor: str, reason: str) -> str:
+        """Who orders it; everybody has a name, and a reason."""
+        _need("reason", reason, "Say why; it is kept in the audit log.")
+        _need("actor", actor, "Say who orders it.")
+        return actor.strip()
+
+    @contextmanager
+    def _refusals(self, run_id: str, audit: Audit, action_id: str | None) -> Generator[None]:
+        """An order that is refused is kept with the reason, once its own transaction is over."""
         try:
-            with self._runs.change(name="order") as tx:
-                if run_id not in tx.lock([run_id], wait=True):
-                    self._reading.detail(run_id)  # says what has become of it
-                    raise NotFound("RUN_UNKNOWN", run=run)
-                carried, routes = self._carry_out(tx, run_id, request, audit)
+            yield
         except (Conflict, NotAllowed, InvalidInput) as refused:
-            if self._was_carried_out(run_id, request.action_id):
-                raise Conflict("ACTION_REPEATED", action_id=request.action_id, run=run_id) from None
+            if self._was_carried_out(run_id, action_id):
+                raise Conflict("ACTION_REPEATED", action_id=action_id, run=run_id) from None
             if refused.code != "ACTION_REPEATED":
                 self._runs.refuse(run_id, audit._replace(refused=str(refused)))
             raise
-        self._wake(routes)
-        return carried
 
     def _was_carried_out(self, run_id: str, action_id: str | None) -> bool:
         """Whether an order with this id has moved the run before, so that it does not apply any more."""
@@ -214,7 +224,7 @@ class Actions:
         loaded = tx.load([run_id])[run_id]
         snapshot, spec = loaded.snapshot, self._runs.spec(loaded.snapshot.run.hash)
         snapshot = _with_items(tx, spec, snapshot, request.step)
-        self._allow(request, spec, snapshot)
+        self._allow(request.actor, request.action, request.step, spec, snapshot)
         if request.expected is not None and request.expected != snapshot.run.revision:
             raise Conflict("REVISION_STALE", run=run_id, expected=request.expected, actual=snapshot.run.revision)
         if request.plan is not None and plan(spec, snapshot, request.order, tx.now).hash != request.plan:
@@ -235,11 +245,11 @@ class Actions:
         after = draft.snapshot.run
         return Carried(run_id, request.action, snapshot.run.status, after.status, after.revision, audit.action_id), routes_of(draft)
 
-    def _allow(self, request: Request, spec: WorkflowSpec, snapshot: Snapshot) -> None:
-        demand = demand_of(spec, snapshot, request.step)
-        if not self._can(request.actor, request.action, demand):
+    def _allow(self, actor: str, action: str, step: str | None, spec: WorkflowSpec, snapshot: Snapshot) -> None:
+        demand = demand_of(spec, snapshot, step)
+        if not self._can(actor, action, demand):
             remedy = f"Ask somebody who holds the role {demand.role}."
-            raise NotAllowed("NOT_ALLOWED", actor=request.actor, action=request.action, run=snapshot.run.id, remedy=remedy)
+            raise NotAllowed("NOT_ALLOWED", actor=actor, action=action, run=snapshot.run.id, remedy=remedy)
 
     def _shown(self, run_id: str, spec: WorkflowSpec, request: Request) -> str | None:
         """For the audit log, by its hash: what stood there when the person decided. It must be what the person saw, if that is said."""

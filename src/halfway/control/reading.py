@@ -15,8 +15,9 @@ from halfway.authoring.workflow import Workflow
 from halfway.control.access import OPERATOR, Can, Demand, Members
 from halfway.control.batches import Bulk
 from halfway.control.cleaning import Cleaning
-from halfway.control.desk import Desk, runbook_of
+from halfway.control.desk import runbook_of
 from halfway.control.events import Events, Sent
+from halfway.control.moving import Moving
 from halfway.control.queues import QueueDesk
 from halfway.control.schedules import Calendar
 from halfway.control.shown import AuditShown, CallShown, audit_shown, call_shown, instant, json_text, moment, plan_json, rfc3339
@@ -167,7 +168,7 @@ class ReadyWork:
     since: datetime
 
 
-class Control(Desk):
+class Control(Moving):
     """Everything an operator may ask and order; every face uses it and nothing else."""
 
     def __init__(

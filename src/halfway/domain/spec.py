@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from halfway.domain.run import UNDOING, Key
+from halfway.domain.takeover import TakeoverSpec, takeover_of
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -239,7 +240,8 @@ class StepSpec:
     detached: bool = False  # children go on when their parent is cancelled or undone
     per_round: bool = False  # in a loop: each round is an effect, or a wait, of its own
     once: bool = False  # in a loop: what the first round did is kept
-    code: str = ""  # what a worker must have to run it: hash of workflow, name, effect and schemas
+    reads: tuple[str, ...] = ()  # steps that its functions speak of
+    code: str = ""  # what a worker must have to run it: hash of workflow, name, effect and schemas, and of what it reads
 
     @property
     def can_be_lost(self) -> bool:
@@ -316,6 +318,7 @@ class WorkflowSpec:
     triggers: tuple[TriggerSpec, ...] = ()
     budget: BudgetSpec | None = None
     schedules: tuple[ScheduleSpec, ...] = ()
+    takes_over: tuple[TakeoverSpec, ...] = ()
     runbook: tuple[tuple[str, str], ...] = ()  # (error code, what to do); the code "" is for every other error
 
     @cached_property
@@ -412,6 +415,7 @@ class WorkflowSpec:
         data["triggers"] = tuple(_trigger(trigger) for trigger in data.get("triggers", ()))
         data["schedules"] = tuple(schedule(one) for one in data.get("schedules", ()))
         data["budget"] = _budget(data.get("budget"))
+        data["takes_over"] = tuple(takeover_of(one) for one in data.get("takes_over", ()))
         data["runbook"] = tuple((code, text) for code, text in data.get("runbook", ()))
         return WorkflowSpec(**data)
 
@@ -440,7 +444,7 @@ def _step(data: dict[str, Any]) -> StepSpec:
     data["probe"] = _probe(data["probe"])
     data["sort"] = Sort(data["sort"])
     data["effect"] = None if data["effect"] is None else Effect(data["effect"])
-    data["after"] = tuple(data["after"])
+    data["after"], data["reads"] = tuple(data["after"]), tuple(data.get("reads", ()))
     data["retry"] = RetrySpec(**_known(RetrySpec, data["retry"]))
     data["on_failure"] = Then(data["on_failure"])
     data["wait"] = _wait(data.get("wait"))

@@ -10,6 +10,7 @@ from halfway.ports.events import Arrival, Inbox, Message, NewEvent, Outbox, Rece
 from halfway.ports.flow import Flow, FlowState, LineRow, OpenQueue, PauseRow, QueueRow, Queues
 from halfway.ports.items import CountRow, ItemRow, Items, Listed, LoadedItems
 from halfway.ports.keeping import Cut, Keeping, Old, OpenSnapshot, Past, Place, Swept
+from halfway.ports.moving import Moved, Moves
 from halfway.ports.people import (
     AskRow,
     Attention,
@@ -108,6 +109,8 @@ __all__ = [
     "Mark",
     "Message",
     "MissedRow",
+    "Moved",
+    "Moves",
     "NewBatch",
     "NewEvent",
     "NewRun",

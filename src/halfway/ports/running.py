@@ -14,6 +14,7 @@ from halfway.ports.calls import Answered, Called
 from halfway.ports.events import Inbox, NewEvent, Received
 from halfway.ports.flow import Flow
 from halfway.ports.items import Items, Listed
+from halfway.ports.moving import Moves
 
 
 class Parent(NamedTuple):
@@ -142,6 +143,7 @@ class Turn(Protocol):
     inbox: Inbox
     items: Items
     flow: Flow
+    moves: Moves
 
     def lock(self, ids: Sequence[str], *, wait: bool = False) -> Mapping[str, int]:
         """Locks these runs in order of id and answers their revisions; without `wait` those locked elsewhere are left out."""

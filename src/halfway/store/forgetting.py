@@ -25,6 +25,7 @@ REST = {
     "calls": "delete_calls",
     "waits": "delete_waits",
     "inputs": "delete_inputs",
+    "former": "delete_former",
     "messages": "delete_messages",
     "children": "delete_children",
 }

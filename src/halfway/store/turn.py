@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from halfway.domain.draft import Change
 from halfway.domain.run import Attempt, Key, Kind, Record, Snapshot, draft_of, error_of, output_of
-from halfway.ports import Answered, Called, Evidence, Flow, Granted, Inbox, Items, Kept, Left, Listed, Loaded, Mark, Ready, Saved
+from halfway.ports import Answered, Called, Evidence, Flow, Granted, Inbox, Items, Kept, Left, Listed, Loaded, Mark, Moves, Ready, Saved
 from halfway.store.calls import keep_calls
 from halfway.store.database import Session, Work
 from halfway.store.definitions import Definitions
 from halfway.store.flow import Known, StoreFlow
 from halfway.store.inbox import StoreInbox
 from halfway.store.items import StoreItems, keep_listed
+from halfway.store.moving import StoreMoves
 from halfway.store.rows import to_attempt, to_key, to_record, to_run
 from halfway.store.texts import storable
 from halfway.store.writing import Writing
@@ -28,6 +29,7 @@ class StoreTurn:
         self.items: Items = StoreItems(session)
         self.flow: Flow = StoreFlow(session, known, change)
         self._known = known
+        self.moves: Moves = StoreMoves(session)
         self._session = session
         self._definitions = definitions
 

@@ -138,6 +138,13 @@ where run_id in :ids[] and (run_id, revision) in (
     select run_id, revision from halfway_input where run_id in :ids[] limit :limit
 );
 
+-- name: delete_former
+-- So many records that were set aside when their runs were moved to a later version.
+delete from halfway_former_record
+where run_id in :ids[] and (run_id, version, step, round, item, kind) in (
+    select run_id, version, step, round, item, kind from halfway_former_record where run_id in :ids[] limit :limit
+);
+
 -- name: delete_children
 -- So many entries about runs that these have started; a child goes after its parent.
 delete from halfway_child
