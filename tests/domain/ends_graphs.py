@@ -66,7 +66,9 @@ def _allowed(walk: GraphWalk, record: Record, end: End | None) -> bool:
         return walk.undone  # its probe was asked what it gave, so that it could be undone
     many = walk.spec.by_name[record.key.step].fan is not None
     partly = many and (record.code in ("ITEMS_FAILED", "PARTLY_SUCCEEDED") or (record.key.step, record.key.round) in walk.said.marked)
-    return _same(record, end) or partly  # some of the items were stopped, and what the others came to counts
+    if partly and any(one.status is S.SKIPPED and one.code in STOPPED_BY for one in walk.run.of(record.key)):
+        return False  # whoever was stopped has not failed
+    return _same(record, end) or partly  # some of the items were settled as not done, and what the others came to counts
 
 
 def _effects(walk: GraphWalk) -> None:
