@@ -169,7 +169,8 @@ class GraphRun:
     def _undo(self, whole: Key) -> None:
         for record in self.of(whole._replace(kind=Kind.STEP)):
             undo = record.key._replace(kind=Kind.COMPENSATION)
-            if record.effect is Happened.HAPPENED and undo not in self.items:
+            child = self.children.get(record.key)
+            if record.effect is Happened.HAPPENED and undo not in self.items and (child is None or child.own):
                 self.items[undo] = Record(undo, S.PENDING)
                 self.places[undo] = -self.places[record.key]
 

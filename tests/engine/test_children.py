@@ -192,6 +192,19 @@ def test_an_undo_passes_down_to_every_child(harness: type[Harness]) -> None:
     assert {child.status for child in children(h, run)} == {RunStatus.COMPENSATED}
 
 
+def test_an_undo_leaves_alone_a_run_that_stood_already_under_the_key_of_a_child(harness: type[Harness]) -> None:
+    calls = Ledger()
+    parent, batch, _, _ = family(calls, 2)
+    h = harness(parent, batch)
+    standing = h.run(batch, Batch(number=1, of="fails"))
+    run = h.run(parent, Order(id="fails"))
+    h.app.control.compensate(run.id, actor="kim", reason="back")
+    run = h.drain(run)
+    assert run.status is RunStatus.COMPENSATED
+    assert h.status(standing) is RunStatus.SUCCESS
+    assert [number for name, number in calls.made if name == "UNWORK"] == [0]
+
+
 def test_many_children_that_end_at_once_are_all_heard_of(harness: type[Harness]) -> None:
     """B37 f."""
     calls = Ledger()

@@ -123,7 +123,7 @@ where run_id = :run_id and step = :step and round = :round and kind = :kind and 
     );
 
 -- name: undo_items
--- Each item that has happened gets a compensation, the last of them first.
+-- Each item that has happened gets a compensation, the last of them first. A run that this one has not started is not its to undo.
 insert into halfway_record (
     run_id, step, round, item, kind, status, route, priority, ready_at, attempts, failures, lost, effect, code, asks, looks,
     approved_by, position, input
@@ -132,6 +132,11 @@ select run_id, step, round, item, 'COMPENSATION', 'PENDING', route, priority, ca
     -position, input
 from halfway_record
 where run_id = :run_id and step = :step and round = :round and kind = 'STEP' and item <> '' and effect = 'happened'
+    and not exists (
+        select 1 from halfway_child as child
+        where child.parent_id = halfway_record.run_id and child.step = halfway_record.step and child.round = halfway_record.round
+            and child.item = halfway_record.item and child.own = 0
+    )
 on conflict (run_id, step, round, item, kind) do nothing;
 
 -- name: pass_down
