@@ -25,11 +25,10 @@ from halfway import (
     Retry,
     Step,
     Then,
-    VersionConflict,
     Workflow,
 )
 from halfway.domain.spec import MINUTE, SECOND, Sort, WorkflowSpec
-from halfway.errors import DefinitionError, InvalidInput, UnsafeStep
+from halfway.errors import DefinitionError, InvalidInput, UnsafeStep, VersionConflict
 
 
 class Lead(BaseModel):

@@ -100,8 +100,10 @@ def test_values_are_written_in_the_order_of_the_parameters() -> None:
         "put_record": "run_id step round item kind status route priority ready_at attempts failures lost effect code asks looks "
         "first_at started_at ended_at approved_until approved_by output error",
         "note": "run_id seq now name step round item kind n data",
-        "set_run": "status intent revision seq blocked started_at now ended_at timeout_at timeout_left undo restored_at id before_revision",
-        "end_run": "status intent revision seq blocked started_at now ended_at timeout_at timeout_left undo restored_at id before_revision",
+        "set_run": "status intent revision seq blocked started_at now ended_at timeout_at timeout_left undo restored_at grants "
+        "id before_revision",
+        "end_run": "status intent revision seq blocked started_at now ended_at timeout_at timeout_left undo restored_at grants "
+        "id before_revision",
         "audit": "id action_id now actor action run_id step reason evidence refused before_state after_state",
         "mark": "now run_id step round item kind n bound",
         "keep_evidence": "now data run_id step round item kind n",
