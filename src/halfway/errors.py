@@ -64,7 +64,7 @@ MESSAGES: dict[str, str] = {
     "ACTION_REPEATED": "Action {action_id} was already carried out on run {run}. Nothing was changed.",
     "REVISION_STALE": "Run {run} has changed since it was looked at (revision {expected}, now {actual}). Look again, "
     "then repeat the action.",
-    "PLAN_OUTDATED": "Plan {plan} of run {run} is outdated: the run has moved since. Look at the new one with halfway plan, "
+    "PLAN_OUTDATED": "Plan {plan} of run {run} is outdated: the run has moved since. Look at the new one with {command}, "
     "then confirm that.",
     "APPROVAL_OUTDATED": "What step {step} of run {run} shows is not what you saw ({seen}). Look again, then decide.",
     "PAUSE_REFUSED": "Nothing was changed: {problem}",

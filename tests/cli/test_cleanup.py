@@ -14,10 +14,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from halfway.cli.cleanup import progress, stoppable
+from halfway.cli.cleanup import NOTES, progress, stoppable
 from halfway.control.cleaning import Progress
 from halfway.errors import Exit
 from halfway.ports import Old
+from halfway.store.forgetting import REST
 from tests.cli.conftest import FLOW, Project, _project
 
 MONTH = 31 * 86_400 * 1_000_000
@@ -173,3 +174,7 @@ def test_a_bar_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         for what in Old:
             told(Progress(what, 3, 4))
     assert "3/4" in terminal.getvalue()
+
+
+def test_everything_that_is_deleted_has_a_name_for_people() -> None:
+    assert [name for name in REST if f"deleted.{name}" not in NOTES] == []

@@ -23,6 +23,7 @@ NOTES = {
     "deleted.attempts": "attempts",
     "deleted.journal": "lines of journals",
     "deleted.evidence": "pieces of evidence",
+    "deleted.calls": "calls of tools",
     "deleted.waits": "waits",
     "deleted.inputs": "inputs that were corrected",
     "deleted.former": "records that were set aside",
