@@ -106,6 +106,20 @@ def holding() -> Workflow[Order]:
     return wf
 
 
+def family() -> Workflow[Order]:
+    """It starts a run of HOLD, which asks a person."""
+    wf = Workflow("FAMILY", Order, version=1, owner="shop", key=lambda order: order.id)
+
+    @wf.children(held)
+    def many(step: Step[Order]) -> list[Order]:
+        return [step.input]
+
+    return wf
+
+
+held = holding()
+
+
 class Shop:
     """A project whose runs are worked until they rest."""
 
@@ -136,7 +150,7 @@ def shop(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.chdir(tmp_path)
     for name in ("HALFWAY_URL", "HALFWAY_LANG", "HALFWAY_ACTOR", "LC_ALL", "LC_MESSAGES", "LANG"):
         monkeypatch.delenv(name, raising=False)
-    yield (made := Shop(url, selling(), undoing(), holding()))
+    yield (made := Shop(url, selling(), undoing(), held, family()))
     made.app.close()
 
 
@@ -286,3 +300,12 @@ def test_what_a_lost_change_holds_is_shown(shop: Shop) -> None:
     assert "  account-h-1: no other run may change it before it is known what became of CHARGE." in shop.show(run)
     assert shop.json(run)["holds"] == [{"record": "account-h-1", "step": "CHARGE"}]
     assert f"halfway release {run} CHARGE --evidence '…' --reason '…'" in shop.show(run)
+
+
+def test_runs_name_those_above_and_below_them(shop: Shop) -> None:
+    run = start(shop, "FAMILY", "f-1")
+    with shop.app.worker():
+        child = wait_for(lambda: next(iter(shop.app.control.runs(type="HOLD", status=RunStatus.MANUAL_REQUIRED)), None))
+    assert f"Runs around it\n  MANY  {child.id}  MANUAL_REQUIRED\n" in shop.show(run)
+    assert f"Runs around it\n  MANY of {run} waits for it, or has started it\n" in shop.show(child.id)
+    assert f"관련 실행\n  {run}의 MANY 단계가" in shop.show(child.id, "--lang", "ko")

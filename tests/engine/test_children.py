@@ -99,6 +99,21 @@ def test_a_failed_child_is_tried_again_alone_and_goes_on_where_it_failed(harness
     assert calls.made == []  # what the child had done before stays done
 
 
+def test_runs_that_have_not_ended_well_are_told_with_their_parent(harness: type[Harness]) -> None:
+    calls = Ledger()
+    calls.bad = {1}
+    parent, batch, _, _ = family(calls, 3, partial_from=0.5)
+    h = harness(parent, batch)
+    run = h.run(parent, Order(id="a"))
+    shown = h.app.control.show(run.id)
+    [bad] = [child for child in children(h, run) if child.status is RunStatus.FAILED]
+    assert shown.relatives == ((), (("BATCHES", bad.id, RunStatus.FAILED),))
+    assert shown.to_json()["childrenNotWell"] == [{"step": "BATCHES", "workflowRunId": bad.id, "status": "FAILED"}]
+    below = h.app.control.show(bad.id)
+    assert below.relatives == (((run.id, "BATCHES"),), ())
+    assert below.to_json()["parents"] == [{"workflowRunId": run.id, "step": "BATCHES"}]
+
+
 def test_without_thresholds_a_failed_child_fails_the_parent_and_a_resume_helps(harness: type[Harness]) -> None:
     calls = Ledger()
     calls.bad = {0}

@@ -39,6 +39,7 @@ def show(*, run: str, timeline: bool, app: str | None, url: str | None, as_json:
     _head(shown)
     _effects(shown)
     _waits(shown)
+    _relatives(shown)
     _why_and_next(shown)
     _steps(shown)
     if timeline:
@@ -106,6 +107,18 @@ def _wait(wait: WaitShown) -> str:
     if wait.key is None or wait.sort == Sort.TIME:
         return ""
     return _("{name} with the key {key}").format(name=wait.name, key=bounded(wait.key, 80))
+
+
+def _relatives(shown: Shown) -> None:
+    """Which runs it hangs together with; those that have ended well are only counted, at their step."""
+    parents, children = shown.relatives
+    if parents or children:
+        click.echo()
+        heading(_("Runs around it"))
+    for run, step in parents:
+        click.echo(f"  {_('{step} of {run} waits for it, or has started it').format(step=step, run=run)}")
+    for step, run, status in children:
+        click.echo(f"  {step}  {run}  {coloured(status.value)}")
 
 
 def _why_and_next(shown: Shown) -> None:

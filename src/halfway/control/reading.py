@@ -44,6 +44,7 @@ from halfway.ports import (
     NewEvent,
     Queues,
     Reading,
+    Relatives,
     Row,
     RunStore,
     SchemaRow,
@@ -102,6 +103,7 @@ class Shown:
     audit: tuple[AuditShown, ...]
     calls: tuple[CallShown, ...]  # the work log: tools that were called, tokens that were spent
     explanation: Explanation
+    relatives: Relatives  # the runs that have started it, and those of its own that have not ended well
     undo: str | None = None  # it is undone: `*` for all of it, or from this step back
     holds: tuple[tuple[str, str], ...] = ()  # business records that are held, and by which step
     runbook: str = ""  # what to do about the error at which it stands
@@ -122,6 +124,10 @@ class Shown:
             "steps": [step.to_json() for step in self.steps], "timeline": [entry.to_json() for entry in self.journal],
             "audit": [line.to_json() for line in self.audit], "calls": [call.to_json() for call in self.calls], "undo": self.undo,
             "holds": [{"record": record, "step": step} for record, step in self.holds], "runbook": self.runbook or None,
+            "parents": [{"workflowRunId": run, "step": step} for run, step in self.relatives.parents],
+            "childrenNotWell": [
+                {"step": step, "workflowRunId": run, "status": status.value} for step, run, status in self.relatives.children
+            ],
             "criticalPath": [
                 {"step": leg.step, "round": leg.round, "waitedMs": leg.waited // 1000, "tookMs": leg.took // 1000}
                 for leg in self.critical_path
@@ -209,7 +215,7 @@ class Control(Moving):
         calls = self._calls.of_run(run_id) if journal else ()
         return _shown(
             self._runs.spec(detail.run.hash), detail, journal=story, audit=self._reading.audit(run_id), calls=calls,
-            waits=attention.waits(run_id),
+            waits=attention.waits(run_id), relatives=self._reading.relatives(run_id),
             holds=attention.holds(run_id), workers=workers, traffic=self.queues.traffic(detail.run.type, run_id),
         )  # fmt: skip
 
@@ -266,7 +272,7 @@ class Control(Moving):
 
 def _shown(
     spec: WorkflowSpec, detail: Detail, *, journal: Sequence[JournalRow], audit: Sequence[AuditRow], calls: Sequence[CallRow],
-    waits: Sequence[WaitRow],
+    waits: Sequence[WaitRow], relatives: Relatives,
     holds: Sequence[tuple[str, str]], workers: int, traffic: Traffic,
 ) -> Shown:  # fmt: skip
     """Puts together what the database knows about one run."""
@@ -280,7 +286,7 @@ def _shown(
         created_at=instant(run.created_at), started_at=moment(run.started_at), ended_at=moment(run.ended_at),
         updated_at=instant(detail.updated_at), steps=steps, journal=tuple(_entry(run.id, row) for row in journal),
         audit=tuple(audit_shown(row) for row in audit), calls=tuple(call_shown(row) for row in calls), explanation=explanation,
-        undo=run.undo,
+        undo=run.undo, relatives=relatives,
         holds=tuple((record, holder.removeprefix(f"{run.id}:")) for record, holder in holds),
         runbook=_runbook(spec, run.status, list(records.values())),
         critical_path=critical_path(spec, records.values(), run.started_at or run.created_at) if run.status in FINAL else (),

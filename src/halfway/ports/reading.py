@@ -130,6 +130,13 @@ class SchemaRow(NamedTuple):
     url: str
 
 
+class Relatives(NamedTuple):
+    """The runs above and below a run."""
+
+    parents: tuple[tuple[str, str], ...]  # (run, step): have started it, or wait for it
+    children: tuple[tuple[str, str, RunStatus], ...]  # (step, run, status): have not ended well; those that ask for a person first
+
+
 class Reading(Protocol):
     """What people and faces look at; changes nothing and takes no locks."""
 
@@ -177,6 +184,10 @@ class Reading(Protocol):
 
     def children(self, run_id: str, step: str, round: int, *, after: int, limit: int) -> Sequence[tuple[int, str]]:
         """A page of the runs that a step has started, in the order of their list: place and id."""
+        ...
+
+    def relatives(self, run_id: str, *, limit: int = 20) -> Relatives:
+        """The runs that have started this one, and those of its own that have not ended well; at most so many of each."""
         ...
 
     def items(self, run_id: str, step: str, round: int, *, after: int, limit: int, status: str | None = None) -> Sequence[ItemRow]:

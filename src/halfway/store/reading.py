@@ -23,6 +23,7 @@ from halfway.ports import (
     ItemRow,
     JournalRow,
     RecordDetail,
+    Relatives,
     Row,
     SchemaRow,
     WorkerRow,
@@ -133,6 +134,14 @@ class StoreReading:
         with self._database.reading() as session:
             rows = session.rows("page_children", run_id=run_id, step=step, round=round, after=after, limit=limit)
         return [(position, child) for position, child in rows]
+
+    def relatives(self, run_id: str, *, limit: int = 20) -> Relatives:
+        with self._database.reading() as session:
+            parents = session.rows("parents", run_id=run_id, limit=limit)
+            children = session.rows("children_not_well", run_id=run_id, limit=limit)
+        return Relatives(
+            tuple((run, step) for run, step in parents), tuple((step, run, RunStatus(status)) for step, run, status in children)
+        )
 
     def items(self, run_id: str, step: str, round: int, *, after: int, limit: int, status: str | None = None) -> Sequence[ItemRow]:
         if not storable(run_id) or not storable(step):

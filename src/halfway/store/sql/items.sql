@@ -194,6 +194,18 @@ where record.run_id = :run_id and record.step = :step and record.round = :round 
     and record.position > :after
 order by record.position limit :limit;
 
+-- name: parents
+-- The runs that have started this one, or wait for it.
+select distinct parent_id, step from halfway_child where run_id = :run_id order by parent_id, step limit :limit;
+
+-- name: children_not_well
+-- Runs that a run has started and that have not ended well; those that a person must look at first.
+select child.step, run.id, run.status
+from halfway_child as child join halfway_run as run on run.id = child.run_id
+where child.parent_id = :run_id and run.status <> 'SUCCESS'
+order by case run.status when 'MANUAL_REQUIRED' then 0 when 'FAILED' then 1 when 'EXPIRED' then 1 else 2 end, run.id
+limit :limit;
+
 -- name: page_items
 -- A page of the items of a step in their order.
 select position, item, status, attempts, effect, code, asks, output, error, input, started_at, ended_at
