@@ -122,6 +122,39 @@ def test_what_has_happened_is_never_dropped_without_a_word(to: WorkflowSpec, kep
     assert (move.kept, move.left, codes(move)) == (kept, left, problems)
 
 
+def test_no_other_step_counts_attempts_where_one_that_was_begun_has_counted_its() -> None:
+    reads = replace(OLD, steps=(step("A", effect=Effect.READ), step("B", "A", effect=Effect.READ)))
+    a = record("A", S.SUCCESS, effect=Happened.NONE)
+    other = later(step("A2", effect=Effect.READ), step("A", effect=Effect.READ), at=(("A", "A2"),))
+    assert codes(plan_move(reads, other, run(a))) == [("NAME_TAKEN", "A")]
+    taken = later(step("A", effect=Effect.READ), at=(("A", ""), ("B", "A")))
+    both = run(a, record("B", S.SUCCESS, effect=Happened.NONE))
+    assert codes(plan_move(reads, taken, both)) == [("NAME_TAKEN", "A")]
+
+
+def test_a_run_keeps_its_place_among_those_that_may_run_at_once() -> None:
+    for former, now in ((OLD, replace(later(), concurrency=1)), (replace(OLD, concurrency=1), later())):
+        assert codes(plan_move(former, now, run())) == [("OTHER_LIMITS", "")]
+    limited = replace(OLD, concurrency=1), replace(later(), concurrency=1)
+    assert codes(plan_move(*limited, run())) == []
+
+
+def test_what_was_approved_for_another_version_is_approved_anew_unless_all_behind_it_is_done() -> None:
+    asks = replace(step("A", effect=Effect.READ), sort=Sort.APPROVAL, effect=None)
+    old, to = replace(OLD, steps=(asks, step("B", "A"))), later(asks, step("B", "A"))
+    approved = record("A", S.SUCCESS, effect=Happened.NONE)
+    assert plan_move(old, to, run(approved)).left == ("A",)
+    assert plan_move(old, to, run(approved, record("B", S.SUCCESS))).kept == (("A", "A"), ("B", "B"))
+
+
+def test_an_effect_that_may_be_repeated_keeps_the_name_that_is_its_key() -> None:
+    pays = replace(step("A", effect=Effect.CHANGE), idempotent=True)
+    old = replace(OLD, steps=(pays,))
+    verified = later(replace(pays, name="A2", verifies=True), at=(("A", "A2"),))
+    assert codes(plan_move(old, verified, run(record("A", S.SUCCESS)))) == [("KEY_LOST", "A")]
+    assert codes(plan_move(old, later(replace(pays, name="A2"), at=(("A", "A2"),)), run(record("A", S.SUCCESS)))) == []
+
+
 def test_two_steps_may_exchange_their_names() -> None:
     to = later(step("A"), step("B", "A"), at=(("A", "B"), ("B", "A")))
     move = plan_move(OLD, to, run(DONE, record("B", S.SUCCESS)))

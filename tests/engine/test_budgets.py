@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -137,6 +138,67 @@ def test_an_agent_hands_over_before_a_call_that_a_person_must_make(harness: type
         until(lambda: h.status(run) is RunStatus.MANUAL_REQUIRED)
     assert [what for _, what in made.made] == ["/home/a"]
     assert h.record(run, "WORK").code == "HANDED_OVER"
+
+
+def test_an_agent_that_swallows_the_stop_has_stopped_all_the_same(harness: type[Harness]) -> None:
+    made, wf = Calls(), flow(key=False)
+
+    def write(path: str) -> int:
+        return made.add("WRITE", path)
+
+    @wf.step(
+        Effect.DELEGATE, evidence="the log", idempotent=True, tools={write: Effect.CHANGE},
+        hand_over=lambda call: "outside" if call.args[0] == "/etc" else None,
+    )  # fmt: skip
+    def work(step: Step[Order]) -> str:
+        for path in ("/etc", "/home"):
+            with suppress(Exception):
+                step.call(write, path)
+        return "all done"
+
+    h = harness(wf)
+    run = h.start(wf, Order())
+    with h.worker():
+        until(lambda: h.status(run) is RunStatus.MANUAL_REQUIRED)
+    assert made.made == []
+    assert h.record(run, "WORK").code == "HANDED_OVER"
+
+
+def test_two_calls_that_only_look_alike_are_two(harness: type[Harness]) -> None:
+    made, wf = Calls(), flow(key=False)
+
+    def post(text: str) -> int:
+        return made.add("POST", text[-5:])
+
+    @wf.step(Effect.DELEGATE, retry=SOON, evidence="the log", idempotent=True, tools={post: Effect.CHANGE})
+    def work(step: Step[Order]) -> int:
+        step.call(post, "x" * 5000 + ("first" if not made.made else "other"))
+        if len(made.made) == 1:
+            raise RetryLater("again")
+        return len(made.made)
+
+    h = harness(wf)
+    assert h.run(wf, Order()).output(work) == 2
+    assert [what for _, what in made.made] == ["first", "other"]
+
+
+def test_who_settles_a_doubt_about_an_exhausted_agent_grants_its_budget(harness: type[Harness]) -> None:
+    wf = flow(key=False, budget=Budget(tokens=100))
+
+    @wf.step(Effect.DELEGATE, evidence="the log")
+    def think(step: Step[Order]) -> str:
+        step.spend(tokens=60)
+        step.spend(tokens=60)
+        return "done"
+
+    h = harness(wf)
+    run = h.start(wf, Order())
+    with h.worker():
+        until(lambda: h.status(run) is RunStatus.MANUAL_REQUIRED)
+        assert h.record(run, "THINK").code == "AI_BUDGET_EXCEEDED"
+        h.app.control.retry(run.id, "THINK", actor="kim", reason="it did nothing", not_happened=True, evidence="the log")
+        until(lambda: h.record(run, "THINK").attempts == 2 and h.status(run) is RunStatus.MANUAL_REQUIRED)
+    assert h.app.store.reading.detail(run.id).run.grants == 1
 
 
 @pytest.mark.parametrize("of", ["run", "step"])

@@ -99,6 +99,35 @@ def test_a_failed_child_is_tried_again_alone_and_goes_on_where_it_failed(harness
     assert calls.made == []  # what the child had done before stays done
 
 
+def test_what_a_vain_listing_has_found_is_not_started(harness: type[Harness]) -> None:
+    calls, tries = Ledger(), []
+    batch = Workflow("BATCH", Batch, version=1, owner="o", key=None)
+
+    @batch.step(Effect.READ)
+    def work(step: Step[Batch]) -> int:
+        calls.add("WORK", step.input.of)
+        return step.input.number
+
+    parent = flow("PARENT", key=False)
+
+    @parent.children(batch)
+    def batches(step: Step[Order]) -> Iterator[Batch]:
+        tries.append(1)
+        for number in range(3 if len(tries) > 1 else 600):
+            yield Batch(number=number, of=f"try {len(tries)}")
+        if len(tries) == 1:
+            raise StepFailed("the list is not whole")
+
+    h = harness(parent, batch)
+    run = h.run(parent, Order(id="a"))
+    assert run.status is RunStatus.FAILED
+    h.app.control.resume(run.id, actor="kim", reason="the list is whole now")
+    run = h.drain(run)
+    assert run.status is RunStatus.SUCCESS
+    assert [of for _, of in calls.made] == ["try 2"] * 3
+    assert run.output(batches).total == 3
+
+
 def test_runs_that_have_not_ended_well_are_told_with_their_parent(harness: type[Harness]) -> None:
     calls = Ledger()
     calls.bad = {1}

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from halfway.domain.run import Key
+from halfway.domain.lifecycle import RecordStatus
+from halfway.domain.run import Happened, Key
 from halfway.ports import GuardFailed, Moved
 from halfway.store import Store
 from tests.store.world import TWO, apply, begin, claim, start, step, succeed
@@ -66,7 +67,9 @@ def test_two_steps_exchange_their_names_with_all_that_is_theirs(store: Store) ->
 def test_what_nothing_stands_for_is_set_aside(store: Store) -> None:
     run_id = done(store)
     move(store, moved(store, run_id, steps=(("second", "second"),), dropped=("first",)))
-    assert names(store, run_id) == {"second": (1, None)}
+    assert names(store, run_id) == {"first": (0, None), "second": (1, None)}  # its name goes on, and so do its numbers
+    [again] = [one.record for one in store.reading.detail(run_id).records if one.record.key.step == "first"]
+    assert (again.status, again.attempts, again.effect, again.ready_at) == (RecordStatus.PENDING, 1, Happened.NONE, None)
     with store._database.reading() as session:
         rows = session.raw.execute("select version, step, status, attempts, output from halfway_former_record").fetchall()
         kept = session.raw.execute("select step, n from halfway_attempt order by step").fetchall()

@@ -44,7 +44,9 @@ NOTES = {
     "OUTPUT_REFUSED": "takes_over of version {to} makes no output of {step}: {problem}",
     "OTHER_KEY": "The key of version {to} for its input would be {key}, and this run stands under {former}.",
     "OTHER_RESOURCE": "The resource of version {to} for its input would be {resource}, and this run has {former}.",
-    "NAME_TAKEN": "Step {step} has happened and would give its name, which is its key outside, to another step of version {to}.",
+    "NAME_TAKEN": "Step {step} was begun and would give its name, which is its key outside, to another step of version {to}.",
+    "KEY_LOST": "Step {step} has happened under its name as its key outside. As {now} it may be done once more, under another key.",
+    "OTHER_LIMITS": "Version {to} limits runs at once in another way than version {version}, under which this run has its place.",
     "MANY_RENAMED": "Step {step} was done for many, and keeps its name; version {to} calls it {now}.",
 }
 PASSING = frozenset({"IS_UNDONE", "IS_STOPPING", "IS_RUNNING", "IS_UNKNOWN", "IS_DECIDED", "IN_FLIGHT", "IN_A_LOOP"})
@@ -163,6 +165,8 @@ class _Making:
     def _whole(self) -> None:
         """What concerns the run and not one of its steps."""
         run = self.run
+        if _limits_of(self.spec) != _limits_of(self.to):
+            self._refuse("OTHER_LIMITS")
         if self.rule is None:
             self._refuse("NOT_TAKEN_OVER")
         elif self.rule.input_schema != self.spec.input_schema:
@@ -197,9 +201,13 @@ class _Making:
         gone = {former for former, now in (*self.kept, *self.begun) if former != now} | set(self.left)
         for step in self.spec.steps:
             record, there = self.records.get(Key(step.name)), self.to.by_name.get(step.name)
-            if step.name not in gone or record is None or there is None or there.name in through:
+            if step.name not in gone or record is None or there is None:
                 continue
-            if _counts(step) and record.effect in (Happened.HAPPENED, Happened.UNKNOWN) and there.effect not in (None, Effect.READ):
+            left, through_too = step.name in self.left, there.name in through
+            counts_on = left and not through_too and not there.condition  # of a step that was begun no condition is asked again
+            told_apart = not record.attempts or counts_on or (through_too and not left)
+            happened = _counts(step) and record.effect in (Happened.HAPPENED, Happened.UNKNOWN) and there.effect not in (None, Effect.READ)
+            if not told_apart or (happened and not through_too):
                 self._refuse("NAME_TAKEN", step.name)
 
     def _there(self, step: StepSpec) -> StepSpec | None:
@@ -219,6 +227,10 @@ class _Making:
             self._kind(step, there)
         elif step.fan is not None and there.name != step.name:
             self._refuse("MANY_RENAMED", step.name, now=there.name)
+        elif step.sort is Sort.APPROVAL and self._is_needed(step):
+            self.left.append(step.name)  # what follows is another thing than what was approved
+        elif there.name != step.name and counts and step.idempotent and not step.business_key and there.verifies:
+            self._refuse("KEY_LOST", step.name, now=there.name)
         elif self.rule is not None and there.name in self.rule.outputs:
             self.kept.append((step.name, there.name))
             self.made.append(there.name)
@@ -228,6 +240,11 @@ class _Making:
             self._refuse("OTHER_OUTPUT", step.name, now=there.name)
         else:  # it only looked, and looks again
             self.left.append(step.name)
+
+    def _is_needed(self, step: StepSpec) -> bool:
+        """Whether something that stands after it is still to be done."""
+        after = [name for name, before in self.spec.ancestors.items() if step.name in before]
+        return any((other := self.records.get(Key(name))) is None or other.status is not RecordStatus.SUCCESS for name in after)
 
     def _undone(self, step: StepSpec, record: Record, there: StepSpec | None) -> None:
         """It has been tried, or left out: what it did in vain goes along under its own name, else nothing does."""
@@ -266,6 +283,10 @@ def _under_way(step: StepSpec, record: Record | None, own: list[Record]) -> str:
     if any(other.key.kind is Kind.CHECK and other.asks for other in own):
         return "IS_DECIDED"
     return "IN_A_LOOP" if any(other.key.round > 1 for other in own) else ""
+
+
+def _limits_of(spec: WorkflowSpec) -> tuple[object, ...]:
+    return spec.locked, spec.concurrency, spec.concurrency_per_key
 
 
 def _same_kind(step: StepSpec, there: StepSpec) -> bool:

@@ -100,11 +100,16 @@ def fresh(record: Record) -> Record:
     return record._replace(ready_at=None, failures=0, lost=0, asks="", code="", approved_until=None, approved_by=())
 
 
-def try_again(turn: Turn, record: Record) -> None:
-    """Its attempts anew, and its budget; where it has sent the run back before, and no round was left, a person gives another round."""
+def grant(turn: Turn, record: Record) -> None:
+    """Who lets a step go on that has used up its budget grants the whole of it once more."""
     if record.code == EXCEEDED:
         turn.run = turn.run._replace(grants=turn.run.grants + 1)
         turn.note("workflow.budget_granted", record.key)
+
+
+def try_again(turn: Turn, record: Record) -> None:
+    """Its attempts anew, and its budget; where it has sent the run back before, and no round was left, a person gives another round."""
+    grant(turn, record)
     rewind = turn.step(record.key).rewind
     if rewind is not None and sends_back(rewind, record.code) and record.code != joins.TOO_FEW:
         if record.asks:

@@ -11,6 +11,7 @@ from halfway.domain.ordering import (
     awaits_approval,
     broken_check,
     fresh,
+    grant,
     in_doubt,
     in_time,
     instead,
@@ -73,6 +74,9 @@ def _retry(turn: Turn, order: RetryAsked, step: StepSpec, record: Record) -> Non
 def _retry_items(turn: Turn, order: RetryAsked, step: StepSpec, record: Record) -> bool:
     """Of a step that is done for many only the items that failed are tried again; False: it is as with any other step."""
     doubtful = in_doubt(turn, record)
+    if order.new_input and (doubtful or record.code in (items.PARTIAL, items.TOO_MANY_FAILED)):
+        problem = f"{step.name} was listed from the former input, and its items keep theirs."
+        raise refuse(turn, "retry --input", problem, "Retry it without --input, or cancel this run and start another.")
     if doubtful and not order.not_happened:
         problem = f"nobody knows whether {len(doubtful)} items of {step.name} happened."
         raise refuse(turn, "retry", problem, SETTLE_BY_HAND.format(step=step.name))
@@ -154,6 +158,7 @@ def _retry_unknown(turn: Turn, order: RetryAsked, step: StepSpec, record: Record
             f"attempt {alive[0].n} of {step.name} may still be running and could still do it.",
             "Wait until it has ended, or make sure that its process is dead and say so with --gone.",
         )
+    grant(turn, record)
     record = turn.settle(record, "PERSON_SAID_NOT", *record.unsettled)
     record = fresh(record)._replace(effect=still(record, Happened.NOT))
     if turn.stopping and not is_undo(record):

@@ -22,7 +22,7 @@ from halfway.engine.clock import uptime
 from halfway.engine.context import Where
 from halfway.engine.source import Child, artifact_lines, child_pages, pages
 from halfway.engine.tools import Toolbox
-from halfway.errors import ArtifactDamaged, AttemptEnded, MarkRefused, NotFound, RecordHeld
+from halfway.errors import ArtifactDamaged, AttemptEnded, MarkRefused, NotFound, RecordHeld, StepFailed
 from halfway.ports import Artifacts, Calls, Evidence, Kept, Local, Mark, Reading, RunStore, Saved
 
 
@@ -189,6 +189,15 @@ class Running:
 
     def spend(self, tokens: int, /) -> None:
         self._tools().spend(tokens)
+
+    @property
+    def stopped(self) -> StepFailed | None:
+        """That it has used up its budget, or has handed over; a body that goes on after that has not succeeded."""
+        return None if self._toolbox is None else self._toolbox.stopped
+
+    def ensure_not_stopped(self) -> None:
+        if self.stopped is not None:
+            raise self.stopped
 
     def _tools(self) -> Toolbox:
         if self._toolbox is None:

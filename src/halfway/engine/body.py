@@ -46,7 +46,9 @@ def execute(running: Running) -> Ending_:
         called = True
         if running.hold is not None and mark is None:
             running.take_mark()
-        return returned(running, mark, function(*arguments))
+        value = function(*arguments)
+        running.ensure_not_stopped()
+        return returned(running, mark, value)
     except BaseException as error:  # the author's code may raise anything; the worker survives (B29)
         return raised(running, mark, error, called=called)
     finally:
@@ -64,7 +66,9 @@ async def aexecute(running: Running) -> Ending_:
         called = True
         if running.hold is not None and mark is None:
             await running.atake_mark()
-        return returned(running, mark, await function(*arguments))
+        value = await function(*arguments)
+        running.ensure_not_stopped()
+        return returned(running, mark, value)
     except BaseException as error:
         report, payload = raised(running, mark, error, called=called)
         if running.ended or isinstance(error, asyncio.CancelledError):  # what it started may still be on its way
@@ -74,6 +78,8 @@ async def aexecute(running: Running) -> Ending_:
 
 def raised(running: Running, mark: Mark | AsyncMark | None, error: BaseException, *, called: bool = True) -> Ending_:
     """What an exception that left the body has proven; one that came while the call was made ready proves that nothing was done."""
+    if running.stopped is not None and isinstance(error, Exception) and not isinstance(error, (MarkRefused, AttemptEnded)):
+        error = running.stopped
     code, message = describe(error)
     payload = Payload(error=message)
     if running.record.kind not in ACTING:

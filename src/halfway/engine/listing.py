@@ -24,14 +24,15 @@ def list_items(running: Running, step: Step[Any]) -> int:
     seen: dict[str, int] = {}
     rows: list[tuple[str, int, str]] = []
     size = position = 0
+    first = True
     for position, (key, text) in enumerate(_items(running, step), 1):
         rows.append((_name(key, seen), position, text))
         size += len(text)
         if len(rows) >= CHUNK or size > LARGEST:
-            running.hand_in(Listed(running.run_id, whole, running.attempt, tuple(rows)))
-            rows, size = [], 0
-    if rows:
-        running.hand_in(Listed(running.run_id, whole, running.attempt, tuple(rows)))
+            running.hand_in(Listed(running.run_id, whole, running.attempt, tuple(rows), first))
+            rows, size, first = [], 0, False
+    if rows or first:
+        running.hand_in(Listed(running.run_id, whole, running.attempt, tuple(rows), first))
     return position
 
 

@@ -7,6 +7,7 @@ was lost is a doubt of the whole step. Calls that only read are simply made agai
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import threading
 from collections import Counter
@@ -22,7 +23,7 @@ from halfway.authoring.shape import called, is_coroutine
 from halfway.authoring.tools import BudgetExceeded, Call, HandedOver, ToolFailed, ToolNotAllowed
 from halfway.authoring.values import LIMIT, decode, encode
 from halfway.domain.spec import Effect
-from halfway.errors import HalfwayError, OutcomeUnknown
+from halfway.errors import HalfwayError, OutcomeUnknown, StepFailed
 from halfway.ports import Answered, Called, CallRow
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Toolbox:
     def __init__(self, running: Running) -> None:
         self._running = running
         self._seq = 0
+        self.stopped: StepFailed | None = None  # nothing is called any more, whatever the body makes of the exception
         self._one = threading.Lock()  # async tools are called side by side
         self._made: Counter[tuple[str, str]] = Counter()
         self._former: dict[tuple[str, str], list[CallRow]] | None = None
@@ -57,7 +59,11 @@ class Toolbox:
         used = (spent.tokens, spent.calls + calls, spent.step_tokens, spent.step_calls + calls)
         for what, used_up, limit in zip(("tokens", "tool calls", "tokens", "tool calls"), used, allowed, strict=True):
             if limit is not None and used_up > limit:
-                raise BudgetExceeded(f"{used_up} {what} are more than the {limit} that may be spent")
+                raise self._stop(BudgetExceeded(f"{used_up} {what} are more than the {limit} that may be spent"))
+
+    def _stop(self, error: StepFailed) -> StepFailed:
+        self.stopped = error
+        return error
 
     # ── calling ──
 
@@ -90,6 +96,8 @@ class Toolbox:
 
     def _begin(self, tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[Any, Called | None]:
         """What is known of this call already, or that it begins."""
+        if self.stopped is not None:
+            raise self.stopped
         running, name = self._running, called(tool)
         effect = running.handler.tools.get(tool)
         if effect is None:
@@ -104,7 +112,7 @@ class Toolbox:
         if running.handler.hand_over is not None:
             reason = running.handler.hand_over(Call(tool=name, effect=effect, args=args, kwargs=kwargs, number=self._seq + 1))
         if reason:
-            raise HandedOver(reason)
+            raise self._stop(HandedOver(reason))
         started = self._next(name, effect, text, 0)
         running.hand_in(started)
         return None, started
@@ -131,9 +139,13 @@ class Toolbox:
 
 
 def _arguments(args: tuple[object, ...], kwargs: dict[str, object]) -> str:
-    """As JSON, by which the same call is recognised; what JSON cannot hold is named by its text."""
-    text = to_json({"args": args, "kwargs": kwargs}, fallback=repr).decode()
-    return bounded(redact(json.dumps(json.loads(text), sort_keys=True, ensure_ascii=True)), LONGEST)
+    """As JSON, by which the same call is recognised; what JSON cannot hold is named by its text.
+
+    Where something is left out, a digest of all of it keeps two calls apart that only look alike.
+    """
+    text = json.dumps(json.loads(to_json({"args": args, "kwargs": kwargs}, fallback=repr)), sort_keys=True, ensure_ascii=True)
+    kept = bounded(redact(text), LONGEST)
+    return kept if kept == text else f"{kept} #{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def _answered(call: Called, tool: Callable[..., Any], answer: object) -> Answered:

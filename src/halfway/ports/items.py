@@ -17,6 +17,7 @@ class Listed(NamedTuple):
     key: Key  # of the step as a whole
     n: int
     rows: tuple[tuple[str, int, str], ...]  # key, place in the list, JSON text
+    first: bool  # it begins the list: what an earlier attempt has listed in vain goes
 
 
 class LoadedItems(NamedTuple):

@@ -84,6 +84,8 @@ def keep_listed(session: Session, listed: Sequence[Listed]) -> frozenset[Listed]
     for one in listed:
         place = (one.run_id, one.key.step, one.key.round)
         if session.rows("attempt_runs", run_id=place[0], step=place[1], round=place[2], item="", kind=Kind.STEP.value, n=one.n):
+            if one.first:
+                session.run("unlist_items", run_id=place[0], step=place[1], round=place[2])
             session.many([Work("list_item", [(item, position, input, one.n, *place) for item, position, input in one.rows])])
             kept.append(one)
     return frozenset(kept)

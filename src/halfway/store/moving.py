@@ -31,15 +31,19 @@ class StoreMoves:
         session.run("note_moved", now=session.now, data=moved.note, run_id=run_id)
         self._leave(moved)
         self._rename(moved)
-        routes = [(moved.spec.by_name[name].route, run_id, name) for _, name in moved.steps]
+        session.run("void_approvals", run_id=moved.run_id)
+        routes = [(moved.spec.by_name[name].route, run_id, name) for name in (*(name for _, name in moved.steps), *_going_on(moved))]
         outputs = [(text, run_id, name) for name, text in moved.outputs.items()]
         session.many([Work(name, rows) for name, rows in (("reroute", routes), ("make_output", outputs)) if rows])
 
     def _leave(self, moved: Moved) -> None:
         """What does not go along is set aside; its attempts keep a name that no step has, so that nothing is deleted."""
+        going_on = _going_on(moved)
         for step in moved.dropped:
             self._session.run("set_aside", version=moved.version, now=self._session.now, run_id=moved.run_id, step=step)
-            self._session.run("drop_records", run_id=moved.run_id, step=step)
+            if step in going_on:
+                self._session.run("begin_anew", run_id=moved.run_id, step=step)
+            self._session.run("drop_records", run_id=moved.run_id, step=step, goes_on=1 if step in going_on else 0)
             self._call(OF_ATTEMPTS, moved.run_id, step, f"{step}@{moved.version}")
 
     def _rename(self, moved: Moved) -> None:
@@ -53,3 +57,8 @@ class StoreMoves:
     def _call(self, statements: tuple[str, ...], run_id: str, step: str, name: str) -> None:
         for statement in statements:
             self._session.run(statement, name=name, run_id=run_id, step=step)
+
+
+def _going_on(moved: Moved) -> frozenset[str]:
+    """Steps that are left behind and whose name another step of the later version has."""
+    return frozenset(moved.dropped) & moved.spec.by_name.keys() - {name for _, name in moved.steps}

@@ -15,6 +15,12 @@ from halfway_record as whole join halfway_attempt as attempt
 where whole.run_id = :run_id and whole.step = :step and whole.round = :round and whole.item = '' and whole.kind = 'STEP'
 on conflict (run_id, step, round, item, kind) do nothing;
 
+-- name: unlist_items
+-- Items that an attempt has listed whose list was never finished: none of them has begun.
+delete from halfway_record
+where run_id = :run_id and step = :step and round = :round and item <> '' and kind = 'STEP' and status = 'PENDING'
+    and attempts = 0 and ready_at is null;
+
 -- name: attempt_runs
 -- Whether an attempt still runs; nobody ends it before this transaction does.
 select 1 from halfway_attempt

@@ -17,9 +17,23 @@ select run_id, cast(:version as bigint), step, round, item, kind, status, attemp
     cast(:now as bigint)
 from halfway_record where run_id = :run_id and step = :step and attempts > 0;
 
+-- name: begin_anew
+-- A step whose name goes on begins anew, and counts its attempts on: what an earlier one still says is not taken for a later one's word.
+update halfway_record
+set status = 'PENDING', ready_at = null, failures = 0, lost = 0, effect = 'none', code = '', asks = '', looks = 0, first_at = null,
+    started_at = null, ended_at = null, output = null, error = null, approved_until = null, approved_by = ''
+where run_id = :run_id and step = :step and round = 1 and item = '' and kind = 'STEP' and attempts > 0;
+
 -- name: drop_records
--- The records of a step, its items included.
-delete from halfway_record where run_id = :run_id and step = :step;
+-- The records of a step, its items included; all but the one that counts on.
+delete from halfway_record
+where run_id = :run_id and step = :step
+    and (:goes_on = 0 or attempts = 0 or round > 1 or item <> '' or kind <> 'STEP');
+
+-- name: void_approvals
+-- What a person has approved was made from the former definition and input.
+update halfway_record set ready_at = null, approved_until = null, approved_by = ''
+where run_id = :run_id and status = 'PENDING' and approved_until is not null;
 
 -- name: rename_records
 -- The records of a step go on under another name.
