@@ -19,7 +19,7 @@ from tests.engine.test_scheduler import A_DAY, daily, ticks
 
 FLOWS = "tests.faults.test_b17_two_schedulers:flows"
 HOUR = timedelta(hours=1)
-TICKS = 30
+TICKS = 16
 
 
 def flows(url: str, ledger: Ledger) -> list[Workflow[Any]]:
@@ -48,7 +48,7 @@ def test_four_schedulers_that_are_killed_around_the_ticks_start_one_run_for_each
         workers = [stack.enter_context(Worker(FLOWS, url, ledger.path)) for _ in range(4)]
         for n in range(TICKS):
             h.advance(HOUR.total_seconds())
-            if n % 6 == 3:
+            if n % 4 == 3:
                 place = dice.randrange(4)
                 workers[place].kill()  # while the others, and perhaps itself, are about to start the run of this tick
                 workers[place] = stack.enter_context(Worker(FLOWS, url, ledger.path))
