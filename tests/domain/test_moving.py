@@ -132,6 +132,12 @@ def test_no_other_step_counts_attempts_where_one_that_was_begun_has_counted_its(
     assert codes(plan_move(reads, taken, both)) == [("NAME_TAKEN", "A")]
 
 
+def test_a_name_that_was_given_up_in_an_earlier_move_is_not_taken_again() -> None:
+    to = later(step("A"), step("B", "A"), step("C", "B"), step("FORMER"))
+    move = plan_move(OLD, to, run(DONE), given_up={"FORMER", "A"})
+    assert codes(move) == [("NAME_TAKEN", "FORMER")]
+
+
 def test_a_run_keeps_its_place_among_those_that_may_run_at_once() -> None:
     for former, now in ((OLD, replace(later(), concurrency=1)), (replace(OLD, concurrency=1), later())):
         assert codes(plan_move(former, now, run())) == [("OTHER_LIMITS", "")]

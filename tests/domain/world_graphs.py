@@ -133,7 +133,7 @@ class GraphRun:
         waived = sum(1 for one in found if one.status is S.SKIPPED and one.code == WAIVED)
         partial = sum(1 for one in found if one.status is S.SUCCESS and one.code == PARTIAL)
         return Tally(
-            len(found), of[S.SUCCESS], partial, of[S.FAILED], waived, of[S.SKIPPED] - waived, sum(1 for one in found if one.asks),
+            len(found), of[S.SUCCESS], partial, of[S.FAILED], 0, of[S.SKIPPED] - waived, sum(1 for one in found if one.asks),
             sum(1 for one in found if one.effect is Happened.HAPPENED),
         )  # fmt: skip
 

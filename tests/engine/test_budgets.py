@@ -201,6 +201,45 @@ def test_who_settles_a_doubt_about_an_exhausted_agent_grants_its_budget(harness:
     assert h.app.store.reading.detail(run.id).run.grants == 1
 
 
+def test_items_share_the_budget_of_their_step_and_who_retries_them_grants_it(harness: type[Harness]) -> None:
+    made, wf = Calls(), flow(key=False)
+
+    @wf.step(Effect.READ)
+    def names(step: Step[Order]) -> list[str]:
+        return ["a", "b", "c", "d"]
+
+    @wf.each(Effect.READ, names, key=str, concurrency=1, retry=Retry(1), budget=Budget(tokens=120))
+    def think(step: Step[Order], name: str) -> str:
+        step.spend(tokens=40)
+        made.add("THOUGHT", name)
+        return name
+
+    h = harness(wf)
+    run = h.start(wf, Order())
+    with h.worker():
+        until(lambda: h.status(run) is RunStatus.MANUAL_REQUIRED)
+        assert len(made.made) == 3
+        [asked] = h.app.control.inbox()
+        assert asked.step == "THINK"
+        h.app.control.retry(run.id, "THINK", actor="kim", reason="it was worth it")
+        until(lambda: h.status(run) is RunStatus.SUCCESS, patience=20)
+    assert sorted(name for _, name in made.made) == ["a", "b", "c", "d"]
+
+
+def test_a_budget_of_attempts_counts_a_step_that_is_done_for_many_as_one(harness: type[Harness]) -> None:
+    made, wf = Calls(), flow(key=False, budget=Budget(attempts=3))
+
+    @wf.step(Effect.READ)
+    def names(step: Step[Order]) -> list[str]:
+        return [str(n) for n in range(20)]
+
+    @wf.each(Effect.READ, names, key=str, concurrency=1)
+    def work(step: Step[Order], name: str) -> int:
+        return made.add("WORK")
+
+    assert harness(wf).run(wf, Order()).status is RunStatus.SUCCESS
+
+
 @pytest.mark.parametrize("of", ["run", "step"])
 def test_more_tokens_than_the_budget_ask_a_person_who_may_grant_it_once_more(harness: type[Harness], of: str) -> None:
     made, budget = Calls(), Budget(tokens=100)

@@ -144,7 +144,8 @@ class Budget:
     """What an AI task may spend before a person looks at it; the code is then AI_BUDGET_EXCEEDED.
 
     tokens and tool_calls are what `step.spend` and `step.call` count, over all attempts; steps: so many that begin, each round of a loop
-    counted; duration: since the run began. Who lets the run go on grants the whole budget once more.
+    counted; a step that is done for many counts as one, in its attempts, too; duration: since the run began.
+    Who lets the run go on grants the whole budget once more.
     """
 
     tokens: int | None = None

@@ -12,7 +12,7 @@ from halfway.authoring.failures import bounded
 from halfway.authoring.redaction import redact
 from halfway.authoring.workflow import Workflow
 from halfway.control.actions import Carried, routes_of
-from halfway.control.versions import Versions
+from halfway.control.versions import PAGE, Versions
 from halfway.domain.draft import Audit, Change, Draft
 from halfway.domain.facts import LookAgain
 from halfway.domain.lifecycle import RunStatus
@@ -31,6 +31,7 @@ class _Asked(NamedTuple):
     spec: WorkflowSpec
     to: WorkflowSpec
     texts: Texts
+    given_up: frozenset[str]
     audit: Audit
     plan: str | None
 
@@ -80,7 +81,7 @@ class Moving(Versions):
         detail, spec, snapshot = self._read(self._reading.find(run))
         heir = self._heir(detail.run.type, detail.run.version, to)
         texts = _texts(heir, detail, plan_move(spec, heir.spec, snapshot))
-        move = _with(plan_move(spec, heir.spec, snapshot, texts.whole), texts)
+        move = _with(plan_move(spec, heir.spec, snapshot, texts.whole, self._given_up(detail.run.id)), texts)
         row = detail.run
         return MoveShown(run=row.id, type=row.type, key=detail.key, status=row.status, revision=row.revision, move=move)
 
@@ -101,13 +102,14 @@ class Moving(Versions):
             if expected is not None and expected != detail.run.revision:
                 raise _stale(run_id, expected, detail.run.revision)
             texts = _texts(heir, detail, plan_move(spec, heir.spec, snapshot))
+            given_up = self._given_up(run_id)
             self._runs.register([heir.spec])  # no worker with this code may have been here yet
             with self._runs.change(name="move") as tx:
                 tx.lock([run_id], wait=True)
                 loaded = tx.load([run_id])[run_id]
                 if loaded.snapshot.run.revision != detail.run.revision:
                     raise _stale(run_id, detail.run.revision, loaded.snapshot.run.revision)
-                draft = _carry_over(tx, loaded, _Asked(spec, heir.spec, texts, audit, plan))
+                draft = _carry_over(tx, loaded, _Asked(spec, heir.spec, texts, given_up, audit, plan))
         self._wake(routes_of(draft))
         after = draft.snapshot.run
         return Carried(run_id, "move", detail.run.status, after.status, after.revision, audit.action_id)
@@ -118,6 +120,16 @@ class Moving(Versions):
         detail = self._reading.detail(run_id, items=True)
         snapshot = Snapshot(detail.run, {one.record.key: one.record for one in detail.records})
         return detail, self._runs.spec(detail.run.hash), snapshot
+
+    def _given_up(self, run_id: str) -> frozenset[str]:
+        """The names that steps of this run had before it was moved, and have no longer."""
+        found: set[str] = set()
+        after = 0
+        while page := self._reading.journal(run_id, after_seq=after, limit=PAGE):
+            for told in (json.loads(row.data or "{}") for row in page if row.name == "workflow.moved"):
+                found.update(told["left"], (former for former, now in told["steps"].items() if former != now))
+            after = page[-1].seq
+        return frozenset(found)
 
     def _heir(self, type: str, version: int, to: int | None) -> Workflow[Any]:
         """The version here that takes over runs of this one."""
@@ -134,7 +146,7 @@ def _carry_over(tx: Turn, loaded: Loaded, asked: _Asked) -> Draft:
     """The definition changes between two decisions: what waits is closed under the one, what can start begins under the other."""
     snapshot, to, texts = loaded.snapshot, asked.to, asked.texts
     run_id, revision = snapshot.run.id, snapshot.run.revision
-    move = _with(plan_move(asked.spec, to, snapshot, texts.whole), texts)
+    move = _with(plan_move(asked.spec, to, snapshot, texts.whole, asked.given_up), texts)
     if asked.plan is not None and move.hash != asked.plan:
         raise Conflict("PLAN_OUTDATED", run=run_id, plan=asked.plan, command="halfway move --dry-run")
     _refuse_problems(run_id, move)

@@ -10,8 +10,11 @@ EXCEEDED = "AI_BUDGET_EXCEEDED"
 
 
 def allows(turn: Turn, record: Record) -> bool:
-    """Whether another attempt of this record is within what may be spent on attempts, steps and time."""
-    if record.key.kind is not Kind.STEP:
+    """Whether another attempt of this record is within what may be spent on attempts, steps and time.
+
+    Items are not counted and not stopped one by one: a step that is done for many is one step, whose tools and tokens are counted.
+    """
+    if record.key.kind is not Kind.STEP or record.key.item:
         return True
     times = turn.run.grants + 1
     return _allows(turn, turn.spec.budget, None, record, times) and _allows(
@@ -22,7 +25,7 @@ def allows(turn: Turn, record: Record) -> bool:
 def _allows(turn: Turn, budget: BudgetSpec | None, step: str | None, record: Record, times: int) -> bool:
     if budget is None:
         return True
-    begun = [one for one in turn.of_kind(Kind.STEP) if one.attempts and step in (None, one.key.step)]
+    begun = [one for one in turn.of_kind(Kind.STEP) if one.attempts and not one.key.item and step in (None, one.key.step)]
     if budget.attempts is not None and sum(one.attempts for one in begun) >= budget.attempts * times:
         return False
     if budget.steps is not None and not record.attempts and len(begun) >= budget.steps * times:

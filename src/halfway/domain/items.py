@@ -97,6 +97,9 @@ def at_rest(turn: Turn, fact: AtRest) -> None:
 def _judge(turn: Turn, record: Record, tally: Tally) -> None:
     fan = turn.step(record.key).fan
     assert fan is not None
+    if tally.for_person and not turn.stopping:
+        _ask(turn, record, TOO_MANY_FAILED)
+        return
     match verdict(fan, tally):
         case Verdict.WHOLE:
             succeed(turn, record, "", tally)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
@@ -109,9 +110,12 @@ def takeover(spec: WorkflowSpec, version: int) -> TakeoverSpec | None:
     return next((one for one in spec.takes_over if one.version == version), None)
 
 
-def plan_move(spec: WorkflowSpec, to: WorkflowSpec, snapshot: Snapshot, input: str = "") -> Move:
-    """What would become of this run; `input`: the new one as JSON, on which the plan's hash hangs too."""
-    made = _Making(spec, to, snapshot).move()
+def plan_move(spec: WorkflowSpec, to: WorkflowSpec, snapshot: Snapshot, input: str = "", given_up: Collection[str] = ()) -> Move:
+    """What would become of this run; `input`: the new one as JSON, on which the plan's hash hangs too.
+
+    given_up: names under which something of this run was begun, and which it has given up in earlier moves.
+    """
+    made = _Making(spec, to, snapshot, given_up).move()
     run = snapshot.run
     told = [run.id, run.revision, run.hash, to.hash, input, asdict(made)]
     return replace(made, hash=hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16])
@@ -131,8 +135,9 @@ def close_waits(spec: WorkflowSpec, snapshot: Snapshot, now: int) -> tuple[Comma
 class _Making:
     """One plan in the making."""
 
-    def __init__(self, spec: WorkflowSpec, to: WorkflowSpec, snapshot: Snapshot) -> None:
+    def __init__(self, spec: WorkflowSpec, to: WorkflowSpec, snapshot: Snapshot, given_up: Collection[str]) -> None:
         self.spec, self.to, self.run = spec, to, snapshot.run
+        self.given_up = given_up
         self.records = snapshot.records
         self.rule = takeover(to, spec.version)
         self.at = dict(self.rule.at) if self.rule is not None else {}
@@ -198,6 +203,9 @@ class _Making:
 
     def _names(self, through: set[str]) -> None:
         """The receiver knows an effect by run and step: no other step may come to it under the name of one that has happened."""
+        for name in self.given_up:
+            if name in self.to.by_name and name not in self.spec.by_name:
+                self._refuse("NAME_TAKEN", name)
         gone = {former for former, now in (*self.kept, *self.begun) if former != now} | set(self.left)
         for step in self.spec.steps:
             record, there = self.records.get(Key(step.name)), self.to.by_name.get(step.name)

@@ -101,8 +101,9 @@ def fresh(record: Record) -> Record:
 
 
 def grant(turn: Turn, record: Record) -> None:
-    """Who lets a step go on that has used up its budget grants the whole of it once more."""
-    if record.code == EXCEEDED:
+    """Who lets a step go on that has used up its budget, or items of a step that has one, grants the whole of it once more."""
+    of_items = record.code in (items.PARTIAL, items.TOO_MANY_FAILED)
+    if record.code == EXCEEDED or (of_items and (turn.spec.budget or turn.step(record.key).budget)):
         turn.run = turn.run._replace(grants=turn.run.grants + 1)
         turn.note("workflow.budget_granted", record.key)
 

@@ -92,6 +92,7 @@ def _retry_items(turn: Turn, order: RetryAsked, step: StepSpec, record: Record) 
             not_stopping(turn, "retry")
             if turn.over:
                 reopen(turn)
+        grant(turn, record)
         items.open_again(turn, record)
     else:
         return False

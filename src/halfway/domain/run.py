@@ -83,7 +83,7 @@ class Tally(NamedTuple):
     succeeded: int
     partial: int  # of these, those that have succeeded in part
     failed: int
-    left_out: int  # by a person
+    for_person: int  # of these, those about which a person decides: what an agent spent, or handed over
     stopped: int  # because the run stopped
     asking: int  # nobody knows, and a person is asked
     happened: int  # whose effect is out in the world

@@ -16,10 +16,10 @@ where whole.run_id = :run_id and whole.step = :step and whole.round = :round and
 on conflict (run_id, step, round, item, kind) do nothing;
 
 -- name: unlist_items
--- Items that an attempt has listed whose list was never finished: none of them has begun.
+-- Items of an earlier list that have not begun: whether they are still wanted is said by the list that is now made.
 delete from halfway_record
-where run_id = :run_id and step = :step and round = :round and item <> '' and kind = 'STEP' and status = 'PENDING'
-    and attempts = 0 and ready_at is null;
+where run_id = :run_id and step = :step and round = :round and item <> '' and kind = 'STEP' and attempts = 0
+    and ((status = 'PENDING' and ready_at is null) or (status = 'SKIPPED' and code <> 'WAIVED'));
 
 -- name: attempt_runs
 -- Whether an attempt still runs; nobody ends it before this transaction does.
@@ -84,7 +84,7 @@ select count(*),
     coalesce(sum(case when status = 'SUCCESS' then 1 else 0 end), 0),
     coalesce(sum(case when status = 'SUCCESS' and code = 'PARTLY_SUCCEEDED' then 1 else 0 end), 0),
     coalesce(sum(case when status = 'FAILED' then 1 else 0 end), 0),
-    coalesce(sum(case when status = 'SKIPPED' and code = 'WAIVED' then 1 else 0 end), 0),
+    coalesce(sum(case when status = 'FAILED' and (code = 'AI_BUDGET_EXCEEDED' or code = 'HANDED_OVER') then 1 else 0 end), 0),
     coalesce(sum(case when status = 'SKIPPED' and code <> 'WAIVED' then 1 else 0 end), 0),
     coalesce(sum(case when asks <> '' then 1 else 0 end), 0),
     coalesce(sum(case when effect = 'happened' then 1 else 0 end), 0)
