@@ -30,6 +30,7 @@ HISTORY = b"select system_identifier::text || '/' || timeline_id::text from pg_c
 SNAPSHOTS = (
     b"select pid::bigint, coalesce(nullif(application_name, ''), usename::text, ''), (extract(epoch from xact_start) * 1000000)::bigint"
     b" from pg_stat_activity where datname = current_database() and backend_xmin is not null and pid <> pg_backend_pid()"
+    b" and backend_type <> 'autovacuum worker'"  # it comes to its end by itself, and holds back no other
     b" and xact_start is not null and extract(epoch from xact_start) * 1000000 <= $1::bigint order by xact_start"
 )
 LOCK_SECONDS = 5
