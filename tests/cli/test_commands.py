@@ -196,6 +196,76 @@ def test_graph_draws_text_and_mermaid(small: Project) -> None:
     assert small.json("graph", "ORDER")[0]["steps"][1]["after"] == ["CHECK"]
 
 
+MANY = """
+from pydantic import BaseModel
+
+from halfway import Effect, Halfway, Rewind, Step, StepFailed, Workflow
+
+
+class Order(BaseModel):
+    big: bool = True
+
+
+def is_big(step: Step[Order]) -> bool:
+    return step.input.big
+
+
+parcel = Workflow("PARCEL", Order, version=1, owner="o", key=None)
+orders = Workflow("ORDER", Order, version=1, owner="o", key=None)
+
+
+@parcel.step(Effect.READ)
+def weigh(step: Step[Order]) -> int:
+    return 1
+
+
+@orders.step(Effect.READ)
+def lines(step: Step[Order]) -> list[str]:
+    return []
+
+
+@orders.optional.step(Effect.READ, after=[])
+def weather(step: Step[Order]) -> str:
+    return "fine"
+
+
+@orders.step(Effect.READ, after=[lines, weather], at_least=1, rewind=Rewind(to=lines, on=StepFailed, max=3))
+def join(step: Step[Order]) -> int:
+    return 1
+
+
+@orders.when(is_big).step(Effect.READ, after=[join])
+def quote(step: Step[Order]) -> int:
+    return 1
+
+
+@orders.each(Effect.NOTIFY, lines, key=str, evidence="e", concurrency=4, partial_from=0.9, failed_below=0.5, after=[join])
+def send(step: Step[Order], line: str) -> int:
+    return 1
+
+
+@orders.children(parcel, after=[send], detached=True)
+def parcels(step: Step[Order]) -> list[Order]:
+    return []
+
+
+app = Halfway("sqlite:///many.db", workflows=[orders, parcel])
+"""
+
+
+def test_graph_tells_a_program_what_is_special_about_a_step(small: Project) -> None:
+    (small.folder / "many_things.py").write_text(MANY)
+    [graph] = small.json("graph", "ORDER", "--app", "many_things:app")
+    usual = {"optional": False, "condition": None, "atLeast": None, "rewind": None, "each": None, "children": None}
+    special = {step["name"]: {name: step[name] for name, value in usual.items() if step[name] != value} for step in graph["steps"]}
+    assert special == {
+        "LINES": {}, "WEATHER": {"optional": True}, "QUOTE": {"condition": "is_big"},
+        "JOIN": {"atLeast": 1, "rewind": {"to": "LINES", "max": 3, "on": ["*"], "then": "MANUAL"}},
+        "SEND": {"each": {"items": "LINES", "concurrency": 4, "partialFrom": 0.9, "failedBelow": 0.5}},
+        "PARCELS": {"children": {"workflow": "PARCEL", "concurrency": None, "partialFrom": 1.0, "failedBelow": 1.0, "detached": True}},
+    }  # fmt: skip
+
+
 def test_the_database_is_made_and_looked_at(postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for url, missing in ((f"sqlite:///{tmp_path / 'new.db'}", 6), (postgres_url, 0)):

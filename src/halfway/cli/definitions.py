@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 
 import click
 
@@ -15,7 +16,7 @@ from halfway.domain.check import Contract, Finding, contract_of
 from halfway.domain.check import check as find_holes
 from halfway.domain.drawing import mermaid_lines, text_lines
 from halfway.domain.picture import picture_of
-from halfway.domain.spec import StepSpec, WorkflowSpec
+from halfway.domain.spec import FanSpec, Sort, StepSpec, WorkflowSpec
 from halfway.domain.svg import svg
 from halfway.errors import Exit, NotFound
 
@@ -166,4 +167,14 @@ def graph(*, kind: str, form: str, app: str | None, url: str | None, as_json: bo
 
 
 def _node(step: StepSpec) -> dict[str, object]:
-    return {"name": step.name, "effectKind": _effect(step), "after": list(step.after)}
+    each, children = (step.fan if step.sort is sort else None for sort in (Sort.EACH, Sort.CHILDREN))
+    return {
+        "name": step.name, "effectKind": _effect(step), "after": list(step.after), "optional": step.optional,
+        "condition": step.condition or None, "atLeast": step.at_least, "rewind": None if step.rewind is None else asdict(step.rewind),
+        "each": None if each is None else {"items": each.items, **_fan(each)},
+        "children": None if children is None else {"workflow": children.workflow, **_fan(children), "detached": step.detached},
+    }  # fmt: skip
+
+
+def _fan(fan: FanSpec) -> dict[str, object]:
+    return {"concurrency": fan.concurrency, "partialFrom": fan.partial_from, "failedBelow": fan.failed_below}
