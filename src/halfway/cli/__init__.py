@@ -14,6 +14,7 @@ main = Lazy(
         "worker": ("halfway.cli.worker:worker", "Execute steps until stopped."),
         "runs": ("halfway.cli.runs:runs", "List runs, the newest first."),
         "show": ("halfway.cli.show:show", "Say how far a run got, what happened, and what is safe next."),
+        "items": ("halfway.cli.items:items", "List the items of a step that is done for many."),
         "inbox": ("halfway.cli.inbox:inbox", "List what waits for a person."),
         "plan": ("halfway.cli.plans:plan", "Say what an order would do, before it is given."),
         "resume": ("halfway.cli.orders:resume", "Go on with what stopped a run; what is done stays done."),

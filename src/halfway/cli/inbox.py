@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from halfway.cli.i18n import _, say, translated
+from halfway.cli.items import how_many
 from halfway.cli.options import common, where
 from halfway.cli.output import bounded, chat, coloured, print_json, short_time, table
 from halfway.cli.place import control
@@ -96,7 +97,8 @@ def _head(group: Group) -> None:
 
 def _entry(one: Asking, *, alone: bool) -> None:
     key = f"  {_('key')} {bounded(one.key, 60)}" if one.key else ""
-    click.echo(f"  {one.run}{key}  {one.status}  {_('since {time}').format(time=short_time(one.since))}")
+    items = f"  {how_many(one.items)}" if one.items is not None else ""
+    click.echo(f"  {one.run}{key}  {one.status}  {_('since {time}').format(time=short_time(one.since))}{items}")
     if one.shown_hash is not None:
         click.echo(f"    {_('shown')}: {bounded(json.dumps(one.shown, ensure_ascii=False), 500)}")
         for command in _answers(one):

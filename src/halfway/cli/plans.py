@@ -9,6 +9,7 @@ from typing import NamedTuple
 import click
 
 from halfway.cli.i18n import _
+from halfway.cli.items import again
 from halfway.cli.options import common, giver, person, where
 from halfway.cli.orders import BACK_FROM, NEW_INPUT, RUN, UNDO
 from halfway.cli.output import coloured, heading, print_json
@@ -16,6 +17,7 @@ from halfway.cli.place import control
 from halfway.control.desk import PlanShown
 from halfway.domain.facts import Approved, CancelAsked, CompensateAsked, MarkedSuccess, Order, Rejected, ResumeAsked, RetryAsked, SkipAsked
 from halfway.domain.plan import Undoing
+from halfway.domain.undo import Fate
 
 OF_STEP = ("retry", "skip", "mark-success", "approve", "reject")
 ACTIONS = click.Choice(["resume", "retry", "skip", "mark-success", "compensate", "cancel", "approve", "reject"])
@@ -132,7 +134,7 @@ def _print(shown: PlanShown, asked: Asked) -> None:
 
 def _lines(shown: PlanShown) -> Iterator[tuple[str, Sequence[str]]]:
     plan = shown.plan
-    yield _("Runs again"), plan.again
+    yield _("Runs again"), again(plan)
     yield _("Does not run again"), plan.kept
     optional = [
         (_("Is checked first"), plan.checked),
@@ -156,4 +158,6 @@ FATES = {
 
 
 def _fate(one: Undoing) -> str:
+    if one.children and one.fate == Fate.UNDONE:
+        return _("its runs are asked to undo what they did, as their own steps say")
     return _(FATES[one.fate]).format(risk=one.risk, approver=one.approver)

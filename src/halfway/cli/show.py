@@ -8,17 +8,20 @@ from collections.abc import Mapping
 import click
 
 from halfway.cli.i18n import _, say, translated
+from halfway.cli.items import again, how_many, went_wrong
 from halfway.cli.options import common, where
 from halfway.cli.output import bounded, coloured, heading, print_json, seconds, short_time, table
 from halfway.cli.place import control
-from halfway.control.reading import Shown
-from halfway.control.shown import CallShown
-from halfway.control.steps import ItemsShown, StepShown, WaitShown
+from halfway.control.reading import EntryShown, Shown
+from halfway.control.shown import CallShown, instant
+from halfway.control.steps import StepShown, WaitShown
 from halfway.domain.explain import EffectView, Suggestion
 from halfway.domain.lifecycle import FINAL
 from halfway.domain.plan import Plan
 from halfway.domain.spec import Sort
 from halfway.domain.undo import Fate
+
+TIMES = ("at", "until")  # in the data of the journal
 
 
 @click.command(short_help="Say how far a run got, what happened, and what is safe next.")
@@ -152,7 +155,7 @@ def _planned(plan: Plan) -> str:
     undone = [one.step for one in plan.undone if one.fate in (Fate.UNDONE, Fate.APPROVAL, Fate.OUTPUT_UNKNOWN)]
     stays = [one.step for one in plan.undone if one.fate in (Fate.STAYS, Fate.KEPT, Fate.NO_UNDO)]
     parts = [
-        (_("undo again") if plan.undone else _("again"), plan.again),
+        (_("undo again") if plan.undone else _("again"), again(plan)),
         (_("checked"), plan.checked),
         (_("looked for"), plan.probed),
         (_("then"), plan.ahead),
@@ -181,36 +184,36 @@ def _steps(shown: Shown) -> None:
     ]
     titles = (_("no."), _("step"), _("status"), _("attempts"), _("started"), _("ended"), _("result"))
     table(titles, rows, indent="  ")
+    for step in shown.steps:
+        _troubled(shown, step)
+
+
+def _troubled(shown: Shown, step: StepShown) -> None:
+    """The items of a step that are in doubt or have failed, and those of its undo."""
+    command = f"halfway items {shown.id} {step.name}"
+    for title, items in ((_("Items of {step}"), step.items), (_("Undo of the items of {step}"), step.undo_items)):
+        if items is not None and items.troubled:
+            click.echo()
+            heading(title.format(step=step.name))
+            for line in went_wrong(items, command):
+                click.echo(f"  {line}")
 
 
 def _result(step: StepShown) -> str:
     if step.items is not None:
-        return _items(step.items)
+        return how_many(step.items)
     if step.error_code or step.message:
         code = step.error_code if step.error_code and not step.message.startswith(step.error_code) else ""
         return bounded(f"{code} {step.message}", 90)
     return "" if step.output is None else bounded(json.dumps(step.output, ensure_ascii=False), 90)
 
 
-def _items(items: ItemsShown) -> str:
-    """How far a step has come that is done for many."""
-    told = [_("{done:,} of {total:,} done").format(done=items.succeeded, total=items.total)]
-    parts = (
-        (items.failed, _("{n:,} failed")),
-        (items.asking, _("{n:,} not known")),
-        (items.unknown - items.asking, _("{n:,} being looked for")),
-        (items.running, _("{n:,} running")),
-        (items.in_line, _("{n:,} in line")),
-        (items.not_begun, _("{n:,} not begun")),
-        (items.skipped, _("{n:,} left out")),
-    )
-    return ", ".join([*told, *(text.format(n=number) for number, text in parts if number)])
-
-
 def _timeline(shown: Shown) -> None:
     click.echo()
     heading(_("Timeline"))
-    rows = [(short_time(entry.at), entry.name, entry.step, entry.job_id.rpartition("#")[2], _data(entry.data)) for entry in shown.journal]
+    rows = [
+        (short_time(entry.at), entry.name, _place(entry), entry.job_id.rpartition("#")[2], _data(entry.data)) for entry in shown.journal
+    ]
     table((_("time"), _("what"), _("step"), _("attempt"), _("data")), rows, indent="  ")
     _critical_path(shown)
     _work_log(shown)
@@ -269,5 +272,15 @@ def _called(call: CallShown) -> str:
     return bounded(f"{args} → {answer}", 120)
 
 
+def _place(entry: EntryShown) -> str:
+    """A step; a later round of a loop with its number, an item with its key."""
+    step = _("{step} (round {n})").format(step=entry.step, n=entry.round) if entry.round > 1 else entry.step
+    return f"{step}: {bounded(entry.item, 40)}" if entry.item else step
+
+
 def _data(data: Mapping[str, object]) -> str:
-    return bounded(", ".join(f"{name}={value}" for name, value in data.items()), 90)
+    return bounded(", ".join(f"{name}={_value(name, value)}" for name, value in data.items()), 110)
+
+
+def _value(name: str, value: object) -> object:
+    return short_time(instant(value)) if name in TIMES and isinstance(value, int) else value

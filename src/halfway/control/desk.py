@@ -11,6 +11,7 @@ from typing import Any
 
 from halfway.control.access import hearers
 from halfway.control.actions import Actions
+from halfway.control.items import ItemsShown, counted, items_shown
 from halfway.control.shown import audit_shown, instant, plan_json, rfc3339, what_is_shown
 from halfway.domain.check import contract_of
 from halfway.domain.explain import Explanation, explain
@@ -51,13 +52,15 @@ class Asking:
     next: tuple[Suggestion, ...]
     runbook: str
     revision: int
+    items: ItemsShown | None = None  # of a step that is done for many, or of its undo
 
     def to_json(self) -> Json:
         return {
             "workflowRunId": self.run, "type": self.type, "version": self.version, "idempotencyKey": self.key, "status": self.status,
             "severity": self.severity, "step": self.step or None, "kind": self.kind, "asked": self.asked, "role": self.role,
             "members": list(self.members), "since": rfc3339(self.since), "errorCode": self.code or None, "effect": self.effect or None,
-            "evidence": self.evidence, "shown": self.shown, "shownHash": self.shown_hash, "runbook": self.runbook or None,
+            "evidence": self.evidence, "items": None if self.items is None else self.items.to_json(), "shown": self.shown,
+            "shownHash": self.shown_hash, "runbook": self.runbook or None,
             "revision": self.revision, "reasons": [str(reason) for reason in self.reasons],
             "actions": [{"text": str(one.sentence), "command": one.command or None} for one in self.next],
         }  # fmt: skip
@@ -84,7 +87,8 @@ class Desk(Actions):
         detail = self._reading.detail(self._reading.find(run), items=True)
         spec = self._runs.spec(detail.run.hash)
         snapshot = Snapshot(detail.run, {one.record.key: one.record for one in detail.records})
-        return PlanShown(run=detail.run.id, type=spec.type, revision=detail.run.revision, plan=plan(spec, snapshot, order, detail.now))
+        made = plan(spec, snapshot, order, detail.now, counted(detail.counts))
+        return PlanShown(run=detail.run.id, type=spec.type, revision=detail.run.revision, plan=made)
 
     def seen(self, run: str, step: str) -> str | None:
         """The hash of what this step shows to whoever is asked to approve it now; None if nobody is."""
@@ -139,7 +143,8 @@ class Desk(Actions):
         detail = self._reading.detail(message.run_id, items=True)
         spec = self._runs.spec(detail.run.hash)
         snapshot = Snapshot(detail.run, {one.record.key: one.record for one in detail.records})
-        told, step = explain(spec, snapshot, detail.now), spec.by_name.get(message.step or "")
+        told = explain(spec, snapshot, detail.now, counts=counted(detail.counts))
+        step = spec.by_name.get(message.step or "")
         event = message.event
         return Notice(
             id=message.id, at=rfc3339(instant(message.at)) or "", what=message.what, run_id=message.run_id, type=spec.type,
@@ -155,7 +160,7 @@ class Desk(Actions):
         spec = self._runs.spec(row.run.hash)
         detail = self._reading.detail(row.run.id, items=True)
         snapshot = Snapshot(detail.run, {one.record.key: one.record for one in detail.records})
-        told = explain(spec, snapshot, detail.now)
+        told = explain(spec, snapshot, detail.now, counts=counted(detail.counts))
         if row.record is None:
             return self._whole(row, spec, told)
         record, step = row.record, spec.unit(row.record.key)
@@ -169,6 +174,7 @@ class Desk(Actions):
             shown=None if shown is None else json.loads(shown), shown_hash=shown_hash,
             reasons=tuple(told.reasons), next=tuple(one for one in told.next if concerns(one, record.key.step)),
             runbook=runbook_of(spec, record.code), revision=detail.run.revision,
+            items=items_shown(detail.counts).get(record.key),
         )  # fmt: skip
 
     def _whole(self, row: AskRow, spec: WorkflowSpec, told: Explanation) -> Asking:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,7 @@ from halfway.control.batches import Bulk
 from halfway.control.cleaning import Cleaning
 from halfway.control.desk import runbook_of
 from halfway.control.events import Events, Sent
+from halfway.control.items import ItemShown, counted, page, troubled
 from halfway.control.moving import Moving
 from halfway.control.queues import QueueDesk
 from halfway.control.schedules import Calendar
@@ -26,7 +28,7 @@ from halfway.domain.critical_path import Leg, critical_path
 from halfway.domain.explain import EffectView, Explanation, explain
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.line import Traffic
-from halfway.domain.run import Record, Snapshot
+from halfway.domain.run import Key, Record, Snapshot, latest
 from halfway.domain.sentences import SENTENCES, Sentence
 from halfway.domain.spec import WorkflowSpec
 from halfway.domain.waits import TIMED_OUT
@@ -69,11 +71,13 @@ class EntryShown:
     step_id: str
     job_id: str
     data: Mapping[str, object]
+    round: int = 1  # of a loop
+    item: str = ""  # of a step that is done for many
 
     def to_json(self) -> Json:
         return {
             "seq": self.seq, "at": rfc3339(self.at), "name": self.name, "step": self.step or None, "stepRunId": self.step_id or None,
-            "jobId": self.job_id or None, "data": dict(self.data),
+            "jobId": self.job_id or None, "round": self.round if self.step else None, "item": self.item or None, "data": dict(self.data),
         }  # fmt: skip
 
 
@@ -215,7 +219,7 @@ class Control(Moving):
         calls = self._calls.of_run(run_id) if journal else ()
         return _shown(
             self._runs.spec(detail.run.hash), detail, journal=story, audit=self._reading.audit(run_id), calls=calls,
-            waits=attention.waits(run_id), relatives=self._reading.relatives(run_id),
+            waits=attention.waits(run_id), relatives=self._reading.relatives(run_id), troubled=troubled(self._reading, detail),
             holds=attention.holds(run_id), workers=workers, traffic=self.queues.traffic(detail.run.type, run_id),
         )  # fmt: skip
 
@@ -228,6 +232,19 @@ class Control(Moving):
         rows = self._reading.runs(status=wanted, type=type, search=search, limit=limit, before=before)
         kept_by = self.queues.keeping()
         return tuple(_line(row, kept_by(self._runs.spec(row.run.hash), row)) for row in rows)
+
+    def items(
+        self, run: str, step: str, *, status: RecordStatus | str | None = None, limit: int = 50, after: int = 0
+    ) -> tuple[ItemShown, ...]:  # fmt: skip
+        """A page of the items of a step in its last round, in the order of their list; `after` is the number of the last one before."""
+        detail = self._reading.detail(self._reading.find(run))
+        spec = self._runs.spec(detail.run.hash)
+        if step not in spec.by_name:
+            raise NotFound("STEP_UNKNOWN", workflow=spec.type, step=step, known=", ".join(spec.by_name))
+        record = latest({one.record.key: one.record for one in detail.records}, step)
+        key = Key(step) if record is None else record.key
+        wanted = None if status is None else RecordStatus(status)
+        return page(self._reading, detail.run.id, key, status=wanted, limit=limit, after=after)
 
     def gone(self, run: str) -> NotFound | None:
         """What is said about a run whose history was deleted, by its id, its key or the end of its id; None about every other."""
@@ -272,13 +289,15 @@ class Control(Moving):
 
 def _shown(
     spec: WorkflowSpec, detail: Detail, *, journal: Sequence[JournalRow], audit: Sequence[AuditRow], calls: Sequence[CallRow],
-    waits: Sequence[WaitRow], relatives: Relatives,
+    waits: Sequence[WaitRow], relatives: Relatives, troubled: Mapping[Key, tuple[ItemShown, ...]],
     holds: Sequence[tuple[str, str]], workers: int, traffic: Traffic,
 ) -> Shown:  # fmt: skip
     """Puts together what the database knows about one run."""
     run, records = detail.run, {one.record.key: one.record for one in detail.records}
-    explanation = explain(spec, Snapshot(run, records), detail.now, workers=workers, traffic=traffic)
-    steps = tuple(steps_shown(spec, detail, waits, explanation.effects))
+    explanation = explain(
+        spec, Snapshot(run, records), detail.now, workers=workers, traffic=traffic, counts=counted(detail.counts), stuck=_stuck(relatives)
+    )
+    steps = tuple(steps_shown(spec, detail, waits, explanation.effects, troubled))
     return Shown(
         id=run.id, type=run.type, version=run.version, status=run.status, revision=run.revision, correlation_id=run.correlation_id,
         key=detail.key, resource=run.resource, priority=run.priority, started_by=detail.actor, input=json.loads(detail.input),
@@ -291,6 +310,15 @@ def _shown(
         runbook=_runbook(spec, run.status, list(records.values())),
         critical_path=critical_path(spec, records.values(), run.started_at or run.created_at) if run.status in FINAL else (),
     )  # fmt: skip
+
+
+def _stuck(relatives: Relatives) -> dict[str, tuple[str, ...]]:
+    """By step, the runs that it has started and that wait for a person."""
+    found: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
+    for step, run, status in relatives.children:
+        if status is RunStatus.MANUAL_REQUIRED:
+            found[step] += (run,)
+    return found
 
 
 def _runbook(spec: WorkflowSpec, status: RunStatus, records: list[Record]) -> str:
@@ -308,7 +336,8 @@ def _entry(run_id: str, row: JournalRow) -> EntryShown:
     step = "" if row.key is None else row.key.name_in(run_id)
     return EntryShown(
         seq=row.seq, at=instant(row.at), name=row.name, step="" if row.key is None else row.key.step, step_id=step,
-        job_id="" if row.n is None else f"{step}#{row.n}", data=data,
+        job_id="" if row.n is None else f"{step}#{row.n}", data=data, round=1 if row.key is None else row.key.round,
+        item="" if row.key is None else row.key.item,
     )  # fmt: skip
 
 

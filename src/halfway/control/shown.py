@@ -108,7 +108,7 @@ def plan_json(plan: Plan) -> Json:
     return {
         "hash": plan.hash, "before": plan.before.value, "after": plan.after.value, "again": list(plan.again), "checked": list(plan.checked),
         "probed": list(plan.probed), "kept": list(plan.kept), "ahead": list(plan.ahead), "dropped": list(plan.dropped),
-        "ready": list(plan.ready), "undone": [asdict(one) for one in plan.undone],
+        "items": [one._asdict() for one in plan.items], "ready": list(plan.ready), "undone": [asdict(one) for one in plan.undone],
         "approvals": [{"step": step, "role": role} for step, role in plan.approvals],
     }  # fmt: skip
 

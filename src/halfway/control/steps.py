@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from halfway.control.items import NONE, ItemShown, ItemsShown, items_shown
 from halfway.control.shown import instant, moment, rfc3339, what_is_shown
 from halfway.domain.effects import EffectView, state_of
 from halfway.domain.lifecycle import RecordStatus
@@ -81,27 +82,6 @@ class UndoShown:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ItemsShown:
-    """How far the items of a step have come."""
-
-    total: int
-    succeeded: int
-    failed: int
-    skipped: int
-    running: int
-    in_line: int  # ready, or to be tried again later
-    not_begun: int
-    unknown: int
-    asking: int  # of the unknown, those about which a person must decide
-
-    def to_json(self) -> Json:
-        return {
-            "total": self.total, "succeeded": self.succeeded, "failed": self.failed, "skipped": self.skipped, "running": self.running,
-            "inLine": self.in_line, "notBegun": self.not_begun, "unknown": self.unknown, "asking": self.asking,
-        }  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
 class RoundShown:
     """What an earlier round of a loop has brought."""
 
@@ -143,7 +123,8 @@ class StepShown:
     artifacts: tuple[Json, ...]
     waits: WaitShown | None = None
     undo: UndoShown | None = None
-    items: ItemsShown | None = None  # of a step that is done for many, or of its undo
+    items: ItemsShown | None = None  # of a step that is done for many
+    undo_items: ItemsShown | None = None  # of its undo
     round: int = 1
     rounds: tuple[RoundShown, ...] = ()  # of a loop, those before this one
     probe_said: str = ""  # why its probe, or that of its undo, could not tell
@@ -157,6 +138,7 @@ class StepShown:
             "artifacts": list(self.artifacts), "waits": None if self.waits is None else self.waits.to_json(),
             "undo": None if self.undo is None else self.undo.to_json(), "probeSaid": self.probe_said or None,
             "items": None if self.items is None else self.items.to_json(),
+            "undoItems": None if self.undo_items is None else self.undo_items.to_json(),
             "round": self.round, "rounds": [one.to_json() for one in self.rounds],
         }  # fmt: skip
 
@@ -164,20 +146,25 @@ class StepShown:
 DOUBTFUL = (RecordStatus.UNKNOWN, RecordStatus.WAITING)
 
 
-def steps_shown(spec: WorkflowSpec, detail: Detail, waits: Sequence[WaitRow], effects: Sequence[EffectView]) -> Iterator[StepShown]:
+def steps_shown(
+    spec: WorkflowSpec, detail: Detail, waits: Sequence[WaitRow], effects: Sequence[EffectView],
+    troubled: Mapping[Key, tuple[ItemShown, ...]] = NONE,
+) -> Iterator[StepShown]:  # fmt: skip
     """Puts together what the database knows about each step."""
     rounds: defaultdict[str, list[RecordDetail]] = defaultdict(list)
     for one in detail.records:
         if not one.record.key.item:
             rounds[one.record.key.step].append(one)
     happened = {effect.step: effect.happened for effect in effects}
+    many = items_shown(detail.counts, troubled)
     for step in spec.steps:
         effect = happened.get(step.name, Happened.NONE)
-        yield _step(spec, step, detail, rounds=rounds[step.name], waits=waits, effect=effect)
+        yield _step(spec, step, detail, rounds=rounds[step.name], waits=waits, effect=effect, many=many)
 
 
 def _step(
-    spec: WorkflowSpec, step: StepSpec, detail: Detail, *, rounds: Sequence[RecordDetail], waits: Sequence[WaitRow], effect: Happened
+    spec: WorkflowSpec, step: StepSpec, detail: Detail, *, rounds: Sequence[RecordDetail], waits: Sequence[WaitRow], effect: Happened,
+    many: Mapping[Key, ItemsShown],
 ) -> StepShown:  # fmt: skip
     """As it stands in its last round, with the attempts of all."""
     rounds = sorted(rounds, key=lambda one: one.record.key.round)
@@ -185,6 +172,9 @@ def _step(
     records: Mapping[Kind, RecordDetail] = {one.record.key.kind: one for one in rounds if one.record.key.round == last}
     run_id, own, undo = detail.run.id, records.get(Kind.STEP), records.get(Kind.COMPENSATION)
     record = None if own is None else own.record
+    items = many.get(Key(step.name, last))
+    if items is not None and step.sort is Sort.CHILDREN:
+        effect = items.known.effect
     begun = record is not None and (record.attempts or effect is Happened.UNKNOWN)
     history = [_attempt(run_id, one.record.key, attempt) for one in rounds for attempt in one.attempts]
     return StepShown(
@@ -205,24 +195,8 @@ def _step(
             for row in detail.artifacts if row.key.step == step.name
         ),
         waits=None if own is None else _wait(spec, detail, own, waits),
-        items=None if step.fan is None else _items(detail, step.name, last),
+        items=items, undo_items=many.get(Key(step.name, last, kind=Kind.COMPENSATION)),
         undo=None if undo is None else _undo(spec, detail, undo), probe_said=_probe_said(records),
-    )  # fmt: skip
-
-
-def _items(detail: Detail, step: str, round: int) -> ItemsShown | None:
-    rows = [row for row in detail.counts if row.step == step and row.round == round and row.kind == Kind.STEP]
-    if not rows:
-        return None
-
-    def number(status: RecordStatus, *, ready: bool | None = None, asks: bool | None = None) -> int:
-        return sum(row.number for row in rows if row.status == status and ready in (None, row.ready) and asks in (None, row.asks))
-
-    return ItemsShown(
-        total=sum(row.number for row in rows), succeeded=number(RecordStatus.SUCCESS), failed=number(RecordStatus.FAILED),
-        skipped=number(RecordStatus.SKIPPED), running=number(RecordStatus.RUNNING), in_line=number(RecordStatus.PENDING, ready=True),
-        not_begun=number(RecordStatus.PENDING, ready=False), unknown=number(RecordStatus.UNKNOWN),
-        asking=number(RecordStatus.UNKNOWN, asks=True),
     )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def _of_acting(view: View, record: Record) -> Iterator[Coming]:
     """A step, or a compensation: the words for it begin with UNDO_."""
     step, running, undo = record.key.step, record.running, "UNDO_" if record.key.kind is Kind.COMPENSATION else ""
     if are_under_way(record) and not record.asks:
-        yield Coming(Sentence("ITEMS_GO_ON", {"step": step}), None)
+        yield from _of_items(view, record)
     elif running is not None:
         yield Coming(Sentence(f"{undo}RUNNING", {"step": step, "n": running.n, "at": moment(running.started_at)}), None)
     elif record.ready_at is None:
@@ -62,6 +62,13 @@ def _of_acting(view: View, record: Record) -> Iterator[Coming]:
         yield Coming(Sentence(code, {"step": step, "at": moment(record.ready_at)}), record.ready_at)
     elif record.status is RecordStatus.PENDING:
         yield _kept_from(view, record) or Coming(Sentence(f"{undo}READY", {"step": step}), None)
+
+
+def _of_items(view: View, record: Record) -> Iterator[Coming]:
+    """Its items are on their way, unless all that still move are runs that wait for a person."""
+    stuck, known = view.stuck_runs(record), view.counts.get(record.key)
+    if not stuck or known is None or known.moving > len(stuck):
+        yield Coming(Sentence("ITEMS_GO_ON", {"step": record.key.step}), None)
 
 
 def _line(view: View) -> Iterator[Sentence]:

@@ -7,11 +7,12 @@ from enum import StrEnum
 
 from halfway.domain.check import contract_of
 from halfway.domain.doubt import RESTORED, forgotten, probe_key
+from halfway.domain.items import are_under_way
 from halfway.domain.joins import WAIVED
 from halfway.domain.lifecycle import RecordStatus
-from halfway.domain.run import Happened, Key, Kind, Record
+from halfway.domain.run import Counted, Happened, Key, Kind, Record
 from halfway.domain.sentences import Sentence, moment
-from halfway.domain.spec import Sort, StepSpec
+from halfway.domain.spec import Effect, Sort, StepSpec
 from halfway.domain.undo import HANDED_OVER, Fate, fate, undo_key
 from halfway.domain.view import View
 from halfway.domain.waits import is_gate
@@ -44,8 +45,13 @@ class EffectView:
 
 def effects(view: View) -> tuple[EffectView, ...]:
     """Of every step, and of the earlier rounds of a loop what they left behind."""
-    steps = [step for step in view.spec.steps if step.can_be_lost or step.sort is Sort.TRANSACTION]
+    steps = [step for step in view.spec.steps if step.can_be_lost or step.sort is Sort.TRANSACTION or _acts_for_many(step)]
     return tuple(_effect(view, step, record) for step in steps for record in (*_earlier(view, step), view.record(step.name)))
+
+
+def _acts_for_many(step: StepSpec) -> bool:
+    """Whether its items have effects; what child runs have done they say themselves."""
+    return step.sort is Sort.EACH and step.effect is not Effect.READ
 
 
 def _earlier(view: View, step: StepSpec) -> list[Record]:
@@ -76,6 +82,8 @@ def _effect(view: View, step: StepSpec, record: Record | None) -> EffectView:
 
 
 def _happened(view: View, step: StepSpec, record: Record | None) -> tuple[Happened, Sentence]:
+    if record is not None and record.key in view.counts:
+        return _for_many(view.counts[record.key])
     if record is not None and record.effect is Happened.HAPPENED:
         if record.status is RecordStatus.FAILED:
             return Happened.HAPPENED, Sentence("HAPPENED_THEN_FAILED", {"code": record.code})
@@ -88,6 +96,17 @@ def _happened(view: View, step: StepSpec, record: Record | None) -> tuple[Happen
         return Happened.NOT, Sentence("NOT_COMMITTED", {})
     doubt = _doubt(record)
     return (Happened.NOT, Sentence("DID_NOT_HAPPEN", {})) if doubt is None else (Happened.UNKNOWN, doubt)
+
+
+def _for_many(known: Counted) -> tuple[Happened, Sentence]:
+    """All items of a step together."""
+    told: dict[str, object] = {
+        "total": known.total, "happened": known.happened, "missing": known.missing, "unknown": known.unknown,
+    }  # fmt: skip
+    if known.unknown:
+        return Happened.UNKNOWN, Sentence("NOT_KNOWN_FOR_MANY", told)
+    code = "HAPPENED_FOR_NONE" if not known.happened else "HAPPENED_FOR_MANY" if known.missing else "HAPPENED_FOR_ALL"
+    return known.effect, Sentence(code, told)
 
 
 def may_be_missing(view: View, step: StepSpec, record: Record | None) -> bool:
@@ -137,6 +156,8 @@ def _ahead(view: View, step: StepSpec, record: Record) -> tuple[Undone, Sentence
 
 def state_of(undo: Record) -> Undone:
     """The state of a compensation, as it is shown (R-A5)."""
+    if are_under_way(undo):
+        return Undone.UNKNOWN if undo.asks else Undone.RUNNING
     match undo.status:
         case RecordStatus.PENDING | RecordStatus.WAITING:
             return Undone.PENDING
@@ -154,6 +175,8 @@ def state_of(undo: Record) -> Undone:
 
 def _told(view: View, step: StepSpec, undo: Record) -> Sentence:
     told: dict[str, object] = {"role": view.role(undo), "code": undo.code or "-"}
+    if are_under_way(undo):
+        return _undo_under_way(view, undo)
     match undo.status:
         case RecordStatus.PENDING | RecordStatus.WAITING:
             return _pending(view, undo, told)
@@ -168,6 +191,15 @@ def _told(view: View, step: StepSpec, undo: Record) -> Sentence:
         case RecordStatus.FAILED:
             code = "UNDO_WAS_REJECTED" if undo.code == "REJECTED" else undo.code if undo.code in HANDED_OVER else "NOT_UNDONE"
             return Sentence(code, told)
+
+
+def _undo_under_way(view: View, undo: Record) -> Sentence:
+    known = view.counts.get(undo.key)
+    if undo.asks:
+        return Sentence("UNDO_NOT_KNOWN_FOR_MANY", {"items": view.in_doubt(undo), "role": view.role(undo)})
+    if known is None:
+        return Sentence("UNDO_FOR_MANY", {})
+    return Sentence("UNDONE_FOR_MANY", {"done": known.done, "total": known.total})
 
 
 def _pending(view: View, undo: Record, told: dict[str, object]) -> Sentence:

@@ -5,6 +5,7 @@ Pure: it reads what `decide` reads. Every order it suggests has been tried on `d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from halfway.domain.coming import Coming, coming
@@ -12,7 +13,8 @@ from halfway.domain.effects import EffectView, effects
 from halfway.domain.joins import RULED_OUT, WAIVED, is_passed
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.line import NO_TRAFFIC, Traffic
-from halfway.domain.run import Kind, Record, Snapshot
+from halfway.domain.plan import NO_COUNTS
+from halfway.domain.run import Counted, Key, Kind, Record, Snapshot
 from halfway.domain.sentences import Sentence
 from halfway.domain.spec import WorkflowSpec
 from halfway.domain.standing import reasons
@@ -20,6 +22,8 @@ from halfway.domain.suggestions import Suggestion, suggestions
 from halfway.domain.view import View, is_current
 
 __all__ = ["Coming", "EffectView", "Explanation", "Sentence", "Suggestion", "explain"]
+
+NO_RUNS: Mapping[str, tuple[str, ...]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +40,15 @@ class Explanation:
     next: tuple[Suggestion, ...]
 
 
-def explain(spec: WorkflowSpec, snapshot: Snapshot, now: int, *, workers: int | None = None, traffic: Traffic = NO_TRAFFIC) -> Explanation:
-    """`workers`: how many are alive, None if that is not known. `traffic`: what others keep it from."""
-    view = View(spec, snapshot, now, workers, traffic)
+def explain(
+    spec: WorkflowSpec, snapshot: Snapshot, now: int, *, workers: int | None = None, traffic: Traffic = NO_TRAFFIC,
+    counts: Mapping[Key, Counted] = NO_COUNTS, stuck: Mapping[str, tuple[str, ...]] = NO_RUNS,
+) -> Explanation:  # fmt: skip
+    """`workers`: how many are alive, None if that is not known. `traffic`: what others keep it from.
+
+    `counts`: of the items of steps, and of their undo. `stuck`: by step, runs that it has started and that wait for a person.
+    """
+    view = View(spec, snapshot, now, workers, traffic, counts, stuck)
     steps = view.steps
     done = sum(record.status is RecordStatus.SUCCESS or record.code == RULED_OUT for record in steps)
     current = _current(view)

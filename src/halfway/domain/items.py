@@ -79,7 +79,7 @@ def at_rest(turn: Turn, fact: AtRest) -> None:
         return
     if tally.asking:
         if not record.asks:
-            _ask(turn, record, UNDER_WAY)
+            _ask(turn, record, UNDER_WAY, tally)
         return
     happened = Happened.HAPPENED if tally.happened else record.effect
     unit = turn.spec.by_name[fact.key.step].of_item
@@ -98,7 +98,7 @@ def _judge(turn: Turn, record: Record, tally: Tally) -> None:
     fan = turn.step(record.key).fan
     assert fan is not None
     if tally.for_person and not turn.stopping:
-        _ask(turn, record, TOO_MANY_FAILED)
+        _ask(turn, record, TOO_MANY_FAILED, tally)
         return
     match verdict(fan, tally):
         case Verdict.WHOLE:
@@ -106,12 +106,16 @@ def _judge(turn: Turn, record: Record, tally: Tally) -> None:
         case Verdict.PARTIAL:
             succeed(turn, record, PARTIAL, tally)
         case Verdict.FAILED:
-            turn.fail(record._replace(code=TOO_MANY_FAILED, ended_at=turn.now), Trigger.FAILED)
+            _fail(turn, record, tally)
         case Verdict.PERSON:
             if turn.stopping:
-                turn.fail(record._replace(code=TOO_MANY_FAILED, ended_at=turn.now), Trigger.FAILED)
+                _fail(turn, record, tally)
             else:
-                _ask(turn, record, TOO_MANY_FAILED)
+                _ask(turn, record, TOO_MANY_FAILED, tally)
+
+
+def _fail(turn: Turn, record: Record, tally: Tally) -> None:
+    turn.fail(record._replace(code=TOO_MANY_FAILED, ended_at=turn.now), Trigger.FAILED, **tally._asdict())
 
 
 def succeed(turn: Turn, record: Record, code: str, tally: Tally | None) -> None:
@@ -120,9 +124,9 @@ def succeed(turn: Turn, record: Record, code: str, tally: Tally | None) -> None:
     turn.note("step.completed", record.key, record.attempts, **told)
 
 
-def _ask(turn: Turn, record: Record, code: str) -> None:
+def _ask(turn: Turn, record: Record, code: str, tally: Tally) -> None:
     record = turn.move(record._replace(asks=turn.approver(record.key), code=code), Trigger.PERSON_NEEDED, keep=code != UNDER_WAY)
-    turn.note("step.person_needed", record.key, record.attempts, role=record.asks, code=code)
+    turn.note("step.person_needed", record.key, record.attempts, role=record.asks, code=code, **tally._asdict())
     turn.tell(Told.PERSON_NEEDED, record)
 
 
@@ -150,6 +154,6 @@ def undo(turn: Turn, record: Record) -> None:
 
 def _undone(turn: Turn, record: Record, tally: Tally) -> None:
     if tally.failed:
-        turn.fail(record._replace(code=TOO_MANY_FAILED, ended_at=turn.now), Trigger.FAILED)
+        _fail(turn, record, tally)
     else:
         succeed(turn, record, "", tally)

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 
 from halfway.domain import undo
 from halfway.domain.decide import decide, evolve
-from halfway.domain.facts import Move, Order
+from halfway.domain.facts import Move, Order, ReopenItems
+from halfway.domain.items import are_under_way
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
-from halfway.domain.run import ACTING, Kind, Record, Snapshot, latest
+from halfway.domain.run import ACTING, Counted, Key, Kind, Record, Snapshot, latest, meant
 from halfway.domain.spec import Sort, WorkflowSpec
 from halfway.domain.turn import Turn
 from halfway.domain.waits import needs_gate
+
+NO_COUNTS: Mapping[Key, Counted] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +32,17 @@ class Undoing:
 
     step: str
     fate: str  # a member of undo.Fate; DONE or WAIVED, if its compensation has been through or a person has accepted what happened
-    risk: str
+    risk: str  # empty, if other runs are asked
     approver: str
+    children: bool = False  # other runs are asked to undo what they did, each as its own steps say
+
+
+class Again(NamedTuple):
+    """Of a step that is done for many: how many of its items are tried again."""
+
+    step: str
+    items: int
+    children: bool  # they are runs of their own, which are resumed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,14 +60,16 @@ class Plan:
     ready: tuple[str, ...]  # what becomes possible at once
     undone: tuple[Undoing, ...]
     approvals: tuple[tuple[str, str], ...]  # (step, role) that must say yes on the way
+    items: tuple[Again, ...] = ()  # of the steps in `again` that are done for many, where it is known; the hash leaves it out
     hash: str = ""
 
 
-def plan(spec: WorkflowSpec, snapshot: Snapshot, order: Order, now: int) -> Plan:
-    """What would follow from this order now. Raises what the order itself would raise."""
-    snapshot = _in_order(spec, snapshot)
+def plan(spec: WorkflowSpec, snapshot: Snapshot, order: Order, now: int, counts: Mapping[Key, Counted] = NO_COUNTS) -> Plan:
+    """What would follow from this order now. Raises what the order itself would raise. `counts`: of the items of steps as a whole."""
+    snapshot = _in_order(spec, _of_order(snapshot, order))
     commands = decide(spec, snapshot, order, now)
     after = evolve(snapshot, commands)
+    opened = {command.key for command in commands if isinstance(command, ReopenItems)}
     moved = {command.record.key for command in commands if isinstance(command, Move)}
     turn = Turn(spec, after, now)
     stops = turn.stopping or after.run.status in FINAL
@@ -64,7 +80,7 @@ def plan(spec: WorkflowSpec, snapshot: Snapshot, order: Order, now: int) -> Plan
     made = Plan(
         before=snapshot.run.status,
         after=after.run.status,
-        again=_names(record for record in waiting if record.key in moved and record.key.kind in ACTING and _was_done(record)),
+        again=_names(record for record in after.records.values() if record.key in opened or _is_again(record, moved)),
         checked=_names(record for record in waiting if record.key.kind is Kind.CHECK),
         probed=_names(record for record in after.records.values() if _is_probed(turn, record)),
         kept=tuple(name for name, record in steps.items() if record is not None and record.status is RecordStatus.SUCCESS),
@@ -74,7 +90,32 @@ def plan(spec: WorkflowSpec, snapshot: Snapshot, order: Order, now: int) -> Plan
         undone=undone,
         approvals=tuple(dict.fromkeys(_approvals(turn, () if stops else _open(steps), undone))),
     )
-    return replace(made, hash=_hash(snapshot, order, made))
+    return replace(made, hash=_hash(snapshot, order, made), items=tuple(_items(turn, opened, moved, counts)))
+
+
+def _of_order(snapshot: Snapshot, order: Order) -> Snapshot:
+    """Without the items of other steps: whoever carries out the order does not read them, and the hash must be the same there."""
+    step = getattr(order, "step", None)
+    record = None if step is None else meant(snapshot.records, step)
+    whole = None if record is None or not are_under_way(record) else record.key
+    kept = {key: one for key, one in snapshot.records.items() if not key.item or (whole is not None and _belongs(key, whole))}
+    return Snapshot(snapshot.run, kept)
+
+
+def _belongs(key: Key, whole: Key) -> bool:
+    return (key.step, key.round) == (whole.step, whole.round)
+
+
+def _is_again(record: Record, moved: set[Key]) -> bool:
+    return record.status is RecordStatus.PENDING and record.key in moved and record.key.kind in ACTING and _was_done(record)
+
+
+def _items(turn: Turn, opened: set[Key], moved: set[Key], counts: Mapping[Key, Counted]) -> Iterator[Again]:
+    """How many items are tried again: those that were opened, or those of which a person has said that they did not happen."""
+    settled = Counter(record.key.whole for record in turn.records.values() if record.key.item and _is_again(record, moved))
+    numbers = {**settled, **{key: counts[key].again for key in opened if key in counts}}
+    for key, number in sorted(numbers.items()):
+        yield Again(key.step, number, turn.spec.by_name[key.step].sort is Sort.CHILDREN)
 
 
 def _in_order(spec: WorkflowSpec, snapshot: Snapshot) -> Snapshot:
@@ -111,11 +152,13 @@ def _undoings(turn: Turn) -> Iterator[Undoing]:
     for record in undo.in_reverse(turn):
         through = turn.records.get(undo.undo_key(record.key))
         spec = turn.spec.by_name[record.key.step]
+        children = spec.sort is Sort.CHILDREN
         yield Undoing(
             step=record.key.step,
             fate=_fate(turn, record, through),
-            risk="" if spec.undo is None else spec.undo.risk.value,
+            risk="" if spec.undo is None or children else spec.undo.risk.value,
             approver=turn.approver(undo.undo_key(record.key)),
+            children=children,
         )
 
 

@@ -89,6 +89,28 @@ class Tally(NamedTuple):
     happened: int  # whose effect is out in the world
 
 
+class Counted(NamedTuple):
+    """What is known of the items of a step, as they are counted to tell about them; no decision is made about it."""
+
+    total: int
+    done: int
+    failed: int
+    moving: int  # not begun, in line, on their way, or waited for
+    happened: int
+    unknown: int  # nobody knows whether it happened
+    again: int  # that a retry of the step tries again
+
+    @property
+    def missing(self) -> int:
+        """For so many it did not happen."""
+        return self.total - self.happened - self.unknown
+
+    @property
+    def effect(self) -> Happened:
+        """That of all of them together: a doubt about one is a doubt."""
+        return Happened.UNKNOWN if self.unknown else Happened.HAPPENED if self.happened else Happened.NOT
+
+
 def draft_of(key: Key) -> str:
     """Under which name the draft of a compensation stands beside the outputs of steps; no step can have it."""
     return f"{key.step}#{key.round}#draft"

@@ -66,7 +66,7 @@ def _of_step(view: View, record: Record) -> Iterator[Sentence]:
         case RecordStatus.WAITING:
             yield from _waiting(view, record, told)
         case RecordStatus.SUCCESS if record.code == PARTIAL:
-            yield Sentence("ITEMS_PARTLY", told)
+            yield _of_items(view, record, "ITEMS_PARTLY", told)
         case RecordStatus.PENDING if record.code == HELD and not view.over:
             yield Sentence("HELD", told)
         case _:
@@ -83,7 +83,7 @@ def _failure(view: View, record: Record, told: dict[str, object]) -> Iterator[Se
     if record.lost >= DEATHS:
         yield Sentence("POISON", {"step": record.key.step, "deaths": record.lost})
     if record.code == TOO_MANY_FAILED:
-        yield Sentence("ITEMS_FAILED", told)
+        yield _of_items(view, record, "ITEMS_FAILED", told)
     elif is_passed(view.turn, record):
         yield Sentence("FAILED_OPTIONAL", told)
     elif record.code == TOO_FEW:
@@ -92,6 +92,14 @@ def _failure(view: View, record: Record, told: dict[str, object]) -> Iterator[Se
         yield Sentence("ROUNDS_SPENT_ASKS" if record.asks else "ROUNDS_SPENT", {**told, "rounds": spent})
     else:
         yield Sentence("FAILED_ASKS" if record.asks else "FAILED", told)
+
+
+def _of_items(view: View, record: Record, code: str, told: dict[str, object], ending: str = "") -> Sentence:
+    """With the number of those that failed, where it is known; runs that succeeded in part have not failed."""
+    known = view.counts.get(record.key)
+    if known is None or not known.failed:
+        return Sentence(code + ending, told)
+    return Sentence(f"{code}_OF{ending}", {**told, "failed": known.failed, "items": known.total})
 
 
 def rounds_spent(view: View, record: Record) -> int:
@@ -131,8 +139,10 @@ def _waiting(view: View, record: Record, told: dict[str, object]) -> Iterator[Se
     elif are_under_way(record):
         if record.asks:
             yield Sentence("ITEMS_IN_DOUBT", {**told, "items": view.in_doubt(record)})
+        if runs := view.stuck_runs(record):
+            yield Sentence("WAITS_FOR_PEOPLE", {**told, "runs": ", ".join(runs)})
     elif record.code == TOO_MANY_FAILED:
-        yield Sentence("ITEMS_FAILED_ASKS", told)
+        yield _of_items(view, record, "ITEMS_FAILED", told, "_ASKS")
     elif step.sort is Sort.APPROVAL:
         yield Sentence("WAITS_APPROVAL", told)
         yield from _conditions(view, record)
@@ -201,6 +211,10 @@ def _of_undo(view: View, undo: Record) -> Iterator[Sentence]:
         yield Sentence("UNDO_ASKED", {**told, "risk": "-" if spec is None else spec.risk.value})
     elif undo.status is RecordStatus.UNKNOWN and undo.asks:
         yield Sentence("UNDO_IN_DOUBT", told)
+    elif undo.asks and are_under_way(undo):
+        yield Sentence("UNDO_ITEMS_IN_DOUBT", {**told, "items": view.in_doubt(undo)})
+    elif runs := view.stuck_runs(undo):
+        yield Sentence("UNDO_WAITS_FOR_PEOPLE", {**told, "runs": ", ".join(runs)})
     elif undo.status is RecordStatus.FAILED:
         yield Sentence(f"UNDO_{undo.code}" if undo.code in HANDED_OVER else "UNDO_FAILED", told)
     elif undo.status is RecordStatus.PENDING and undo.code == HELD:

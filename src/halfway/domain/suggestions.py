@@ -29,6 +29,7 @@ from halfway.domain.undo import HANDED_OVER
 from halfway.domain.view import View
 from halfway.domain.waits import is_gate
 
+LOOKS = 5  # so many runs are suggested to be looked at
 ANYBODY = ""  # an approval is suggested to whoever may give it
 
 
@@ -58,11 +59,13 @@ def suggestions(view: View) -> Iterator[Suggestion]:
             yield _start(view, "START_NEW")
             yield from _give_up(view)
         case status:
+            looks = list(_looks(view))
             if not view.over and status not in AT_REST:
                 yield from _paused(view)
-                yield _goes_on(view)
-            elif status is RunStatus.WAITING and not any(record.asks for record in view.records):
+                yield from () if looks and view.workers != 0 else (_goes_on(view),)
+            elif status is RunStatus.WAITING and not looks and not any(record.asks for record in view.records):
                 yield Suggestion(Sentence("JUST_WAITS", {}))
+            yield from looks
             orders = list(_orders(view))
             yield from orders
             if view.over and not orders:  # it failed after its effect, was stopped, and nothing can be undone
@@ -77,6 +80,13 @@ def _paused(view: View) -> Iterator[Suggestion]:
     ready = [record for record in view.of_kind(Kind.STEP) if record.status is RecordStatus.PENDING and record.ready_at is not None]
     for queue in sorted({view.unit(record).queue for record in ready} & view.traffic.paused_queues):
         yield Suggestion(Sentence("RESUME_QUEUE", {"queue": queue}), f"halfway queue resume {queue} --reason '…'")
+
+
+def _looks(view: View) -> Iterator[Suggestion]:
+    """Runs that it waits for, and that go on only when a person has decided there."""
+    for record in view.of_kind(Kind.STEP, Kind.COMPENSATION):
+        for run in view.stuck_runs(record)[:LOOKS]:
+            yield Suggestion(Sentence("LOOK_AT_RUN", {"run": run, "step": record.key.step}), f"halfway show {run}")
 
 
 def _goes_on(view: View) -> Suggestion:
@@ -288,4 +298,6 @@ def _give_up(view: View) -> Iterator[Suggestion]:
 
 
 def _can_be_undone(view: View, record: Record) -> bool:
-    return record.effect in (Happened.HAPPENED, Happened.UNKNOWN) and view.spec.by_name[record.key.step].undo is not None
+    """Whether something may be undone; of items and runs it is counted, since their step takes it for granted of a run that has ended."""
+    effect = view.counts[record.key].effect if record.key in view.counts else record.effect
+    return effect in (Happened.HAPPENED, Happened.UNKNOWN) and view.spec.by_name[record.key.step].undo is not None

@@ -169,8 +169,8 @@ class Turn:
             self.move(record._replace(ready_at=None, code=code), Trigger.STOPPED)
             self.note("step.skipped", record.key, record.attempts or None, code=code)
 
-    def fail(self, record: Record, trigger: Trigger, then: Then | None = None) -> None:
-        """No automatic retry is left; `then`: what follows, if it is not what the step says about its failures."""
+    def fail(self, record: Record, trigger: Trigger, then: Then | None = None, **told: object) -> None:
+        """No automatic retry is left; `then`: what follows, if it is not what the step says about its failures; `told`: in the journal."""
         then = then or self.step(record.key).on_failure
         kind = record.key.kind
         # Nobody decides about a step of a run that stops; but what could not be undone always needs somebody.
@@ -179,7 +179,7 @@ class Turn:
             stops = True  # the run goes on without it, or the step as a whole says what that means
         asks = self.approver(record.key) if (kind is Kind.CHECK or then is Then.MANUAL) and not stops else ""
         record = self.move(record._replace(ready_at=None, asks=asks, approved_until=None), trigger)
-        self.note("step.failed", record.key, record.attempts, code=record.code)
+        self.note("step.failed", record.key, record.attempts, code=record.code, **told)
         if kind is Kind.COMPENSATION and not record.key.item:
             self.commands.append(Tell(Told.INCIDENT, record.key, asks, record.code))
         if asks:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from halfway.domain.facts import Order
@@ -11,7 +12,7 @@ from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.line import NO_TRAFFIC, Traffic
 from halfway.domain.ordering import in_doubt
 from halfway.domain.plan import Plan, plan
-from halfway.domain.run import Kind, Record, Snapshot, latest
+from halfway.domain.run import Counted, Key, Kind, Record, Snapshot, latest
 from halfway.domain.spec import StepSpec, WorkflowSpec
 from halfway.domain.turn import Turn
 from halfway.errors import HalfwayError
@@ -19,13 +20,19 @@ from halfway.errors import HalfwayError
 
 @dataclass(frozen=True)
 class View:
-    """A run at one moment. `workers`: how many are alive, None if that is not known."""
+    """A run at one moment. `workers`: how many are alive, None if that is not known.
+
+    What a decision does not need comes beside it: `counts` of the items of steps as a whole, and by step `stuck`, runs that it waits for
+    and that themselves wait for a person.
+    """
 
     spec: WorkflowSpec
     snapshot: Snapshot
     now: int
     workers: int | None
     traffic: Traffic = NO_TRAFFIC
+    counts: Mapping[Key, Counted] = field(default_factory=dict[Key, Counted])
+    stuck: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
@@ -40,6 +47,10 @@ class View:
     def in_doubt(self, record: Record) -> int:
         """About how many items of a step a person must decide whether they happened."""
         return len(in_doubt(self.turn, record)) if are_under_way(record) else 0
+
+    def stuck_runs(self, record: Record) -> tuple[str, ...]:
+        """Runs that a step waits for, or their undo, and that go on only when a person has decided there."""
+        return self.stuck.get(record.key.step, ()) if are_under_way(record) else ()
 
     def record(self, step: str) -> Record | None:
         """The record of a step in its last round."""
@@ -78,7 +89,7 @@ class View:
     def plan(self, order: Order) -> Plan | None:
         """What the run would do with this order now; None if it would refuse it."""
         try:
-            return plan(self.spec, self.snapshot, order, self.now)
+            return plan(self.spec, self.snapshot, order, self.now, self.counts)
         except HalfwayError:
             return None
 

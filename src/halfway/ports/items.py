@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from halfway.domain.draft import Item
 from halfway.domain.lifecycle import RunStatus
-from halfway.domain.run import Key, Record, Tally
+from halfway.domain.run import Happened, Key, Record, Tally
 
 
 class Listed(NamedTuple):
@@ -42,6 +42,7 @@ class ItemRow(NamedTuple):
     input: str
     started_at: int | None
     ended_at: int | None
+    run: str | None = None  # the run that stands for it, if it is a child
 
 
 class CountRow(NamedTuple):
@@ -53,6 +54,8 @@ class CountRow(NamedTuple):
     status: str
     ready: bool  # in line, or later; else not begun
     asks: bool
+    effect: Happened  # of a child: what its run says by now
+    again: bool  # a retry of the step tries it again
     number: int
 
 

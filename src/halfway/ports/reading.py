@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from halfway.domain.draft import Audit
 from halfway.domain.lifecycle import RunStatus
-from halfway.domain.run import Ended, Key, Record, RunRow
+from halfway.domain.run import Ended, Key, Kind, Record, RunRow
 from halfway.ports.items import CountRow, ItemRow
 from halfway.ports.workers import Epoch
 
@@ -190,6 +190,8 @@ class Reading(Protocol):
         """The runs that have started this one, and those of its own that have not ended well; at most so many of each."""
         ...
 
-    def items(self, run_id: str, step: str, round: int, *, after: int, limit: int, status: str | None = None) -> Sequence[ItemRow]:
-        """A page of the items of a step, in their order, those after this place in the list."""
+    def items(
+        self, run_id: str, step: str, round: int, *, after: int, limit: int, status: str | None = None, kind: Kind = Kind.STEP
+    ) -> Sequence[ItemRow]:
+        """A page of the items of a step, or of their undo, in their order: those after this place in the list, of the undo below 0."""
         ...

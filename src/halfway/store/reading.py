@@ -9,7 +9,7 @@ from typing import Any
 
 from halfway.domain.draft import Audit
 from halfway.domain.lifecycle import RecordStatus, RunStatus
-from halfway.domain.run import Attempt, Ended, Key, Record
+from halfway.domain.run import Attempt, Ended, Happened, Key, Kind, Record
 from halfway.errors import NotFound
 from halfway.ports import (
     ArtifactRow,
@@ -143,11 +143,14 @@ class StoreReading:
             tuple((run, step) for run, step in parents), tuple((step, run, RunStatus(status)) for step, run, status in children)
         )
 
-    def items(self, run_id: str, step: str, round: int, *, after: int, limit: int, status: str | None = None) -> Sequence[ItemRow]:
+    def items(
+        self, run_id: str, step: str, round: int, *, after: int, limit: int, status: str | None = None, kind: Kind = Kind.STEP
+    ) -> Sequence[ItemRow]:
         if not storable(run_id) or not storable(step):
             return []
+        place = {"run_id": run_id, "step": step, "round": round, "kind": kind.value}
         with self._database.reading() as session:
-            rows = session.rows("page_items", run_id=run_id, step=step, round=round, after=after, limit=limit, status=status)
+            rows = session.rows("page_items", **place, after=after, limit=limit, status=status)
         return [ItemRow(*row) for row in rows]
 
 
@@ -165,7 +168,8 @@ def _asking(session: Session, run_id: str) -> tuple[RecordDetail, ...]:
 def _counts(session: Session, run_id: str) -> tuple[CountRow, ...]:
     rows = session.rows("count_items", run_id=run_id)
     return tuple(
-        CountRow(step, round, kind, status, bool(ready), bool(asks), number) for step, round, kind, status, ready, asks, number in rows
+        CountRow(step, round, kind, status, bool(ready), bool(asks), Happened(effect), bool(again), number)
+        for step, round, kind, status, ready, asks, effect, again, number in rows
     )
 
 

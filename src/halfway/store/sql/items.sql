@@ -213,17 +213,60 @@ order by case run.status when 'MANUAL_REQUIRED' then 0 when 'FAILED' then 1 when
 limit :limit;
 
 -- name: page_items
--- A page of the items of a step in their order.
-select position, item, status, attempts, effect, code, asks, output, error, input, started_at, ended_at
-from halfway_record
-where run_id = :run_id and step = :step and round = :round and kind = 'STEP' and item <> '' and position > :after
-    and (cast(:status as text) is null or status = :status)
-order by position limit :limit;
+-- A page of the items of a step in their order, each with the run that stands for it, if it is a child.
+select record.position, record.item, record.status, record.attempts, record.effect, record.code, record.asks, record.output, record.error,
+    record.input, record.started_at, record.ended_at, child.run_id
+from halfway_record as record
+    left join halfway_child as child on child.parent_id = record.run_id and child.step = record.step and child.round = record.round
+        and child.item = record.item
+where record.run_id = :run_id and record.step = :step and record.round = :round and record.kind = :kind and record.item <> ''
+    and record.position > :after
+    and (cast(:status as text) is null or record.status = :status)
+order by record.position limit :limit;
 
 -- name: count_items
--- How many items the steps of a run have in each state.
-select step, round, kind, status, case when ready_at is null then 0 else 1 end as ready, case when asks = '' then 0 else 1 end as asks,
-    count(*)
-from halfway_record
-where run_id = :run_id and item <> '' and (kind = 'STEP' or kind = 'COMPENSATION')
-group by step, round, kind, status, case when ready_at is null then 0 else 1 end, case when asks = '' then 0 else 1 end;
+-- How many items the steps of a run have in each state, what is known of their effects, and whether a retry would try them again. What a
+-- child has done is what its run says by now; a run that is not the parent's own has done nothing for it.
+select step, round, kind, status, ready, asks, effect, again, count(*)
+from (
+    select record.step, record.round, record.kind, record.status,
+        case when record.ready_at is null then 0 else 1 end as ready,
+        case when record.asks = '' then 0 else 1 end as asks,
+        case
+            when child.run_id is not null and record.kind = 'STEP' then
+                case
+                    when child.own = 0 or run.status = 'COMPENSATED' then 'not'
+                    when exists (
+                        select 1 from halfway_record as below
+                        where below.run_id = child.run_id and below.kind = 'STEP'
+                            and (below.status = 'UNKNOWN' or below.effect = 'unknown')
+                    ) then 'unknown'
+                    when exists (
+                        select 1 from halfway_record as below
+                        where below.run_id = child.run_id and below.kind = 'STEP' and below.effect = 'happened'
+                    ) then 'happened'
+                    else 'not'
+                end
+            when record.effect = 'happened' then 'happened'
+            when record.status = 'UNKNOWN' then 'unknown'
+            when record.status = 'RUNNING' and exists (
+                select 1 from halfway_attempt as attempt
+                where attempt.run_id = record.run_id and attempt.step = record.step and attempt.round = record.round
+                    and attempt.item = record.item and attempt.kind = record.kind
+                    and attempt.ended_at is null and attempt.mark_at is not null
+            ) then 'unknown'
+            else record.effect
+        end as effect,
+        case
+            when (record.status = 'FAILED' or (record.status = 'SKIPPED' and record.code <> 'WAIVED')) and record.effect <> 'happened' then 1
+            when child.run_id is not null
+                and (record.status = 'FAILED' or record.status = 'SKIPPED' or record.code = 'PARTLY_SUCCEEDED') then 1
+            else 0
+        end as again
+    from halfway_record as record
+        left join halfway_child as child on child.parent_id = record.run_id and child.step = record.step and child.round = record.round
+            and child.item = record.item
+        left join halfway_run as run on run.id = child.run_id
+    where record.run_id = :run_id and record.item <> '' and (record.kind = 'STEP' or record.kind = 'COMPENSATION')
+) as item
+group by step, round, kind, status, ready, asks, effect, again;
