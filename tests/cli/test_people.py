@@ -20,8 +20,8 @@ def test_a_plan_says_what_runs_again_and_how_it_is_confirmed(office: Project) ->
     plan = office.json("plan", run, "resume")
     assert {**plan, "hash": "", "confirm": ""} == {
         "workflowRunId": run, "type": "JOB", "revision": 3, "hash": "", "before": "FAILED", "after": "RUNNING", "again": ["LOOK"],
-        "checked": [], "probed": [], "kept": [], "ahead": ["MAKE"], "dropped": [], "ready": ["LOOK"], "undone": [], "approvals": [],
-        "action": "resume", "step": None, "confirm": "",
+        "checked": [], "probed": [], "kept": [], "ahead": ["MAKE"], "dropped": [], "items": [], "ready": ["LOOK"], "undone": [],
+        "approvals": [], "action": "resume", "step": None, "confirm": "",
     }  # fmt: skip
     told = office.run("plan", run, "resume").stdout
     for line in (
