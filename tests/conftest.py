@@ -1,4 +1,4 @@
-"""The databases of the tests: SQLite in a folder of the test, PostgreSQL from a real server, one database cloned for each test."""
+"""What the tests share: a database of each kind, of a real PostgreSQL server too, and harnesses on it."""
 
 from __future__ import annotations
 
@@ -9,31 +9,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
-from uuid import uuid4
 
-import psycopg
 import pytest
 
 from halfway.store import Store, migrate, open_store
+from tests.databases import Postgres, command
 from tests.engine.harness import Harness
 
 KINDS = ["sqlite", "postgres"]
-
-
-def named(server: str, database: str) -> str:
-    """The URL of another database of a server."""
-    return urlunsplit(urlsplit(server)._replace(path=f"/{database}"))
-
-
-def name_of(url: str) -> str:
-    """The database that a URL of a server names."""
-    return urlsplit(url).path.removeprefix("/")
-
-
-def command(server: str, text: str) -> None:
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(text.encode())
 
 
 @pytest.fixture(scope="session")
@@ -60,27 +43,30 @@ def postgres_server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgres_template(postgres_server: str) -> Iterator[str]:
-    """A database that was migrated once, to be cloned."""
-    name = f"halfway_template_{uuid4().hex[:12]}"
-    command(postgres_server, f"create database {name}")
-    migrate(named(postgres_server, name))
-    yield name
-    command(postgres_server, f"drop database {name} with (force)")
+def postgres_databases(postgres_server: str) -> Iterator[Postgres]:
+    databases = Postgres(postgres_server)
+    yield databases
+    databases.close()
 
 
 @pytest.fixture
-def postgres_url(postgres_server: str, postgres_template: str) -> Iterator[str]:
+def postgres_url(postgres_databases: Postgres) -> Iterator[str]:
     """A database of this test."""
-    name = f"halfway_test_{uuid4().hex[:12]}"
-    command(postgres_server, f"create database {name} template {postgres_template}")
-    yield named(postgres_server, name)
-    command(postgres_server, f"drop database {name} with (force)")
+    with postgres_databases.database() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that was migrated once, to be copied."""
+    path = tmp_path_factory.mktemp("template") / "halfway.db"
+    migrate(f"sqlite:///{path}")
+    return path
 
 
 @pytest.fixture
-def sqlite_url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'halfway.db'}"
+def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
+    return f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'halfway.db')}"
 
 
 @pytest.fixture(params=KINDS)

@@ -24,8 +24,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Worlds]:
     """Worlds of each kind of database; the server is started only where it is needed."""
     kind = request.param
-    server, template = ("", "") if kind == "sqlite" else (request.getfixturevalue(f"postgres_{what}") for what in ("server", "template"))
-    yield from worlds(kind, tmp_path, server, template)
+    if kind == "sqlite":
+        yield from worlds(kind, tmp_path, "", "")
+        return
+    databases = request.getfixturevalue("postgres_databases")
+    yield from worlds(kind, tmp_path, databases.server, databases.template)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 from halfway.store import migrate
 from halfway.testing import Ledger
-from tests.conftest import command, named
 from tests.crash.flows import prepare
+from tests.databases import command, named
 
 
 class World(NamedTuple):

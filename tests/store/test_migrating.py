@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -14,7 +15,7 @@ from halfway.domain.run import Happened, Key, Kind
 from halfway.store import Store, migrate, open_store, status
 from halfway.store.migrate import migrations
 from halfway.store.statements import fill
-from tests.conftest import command, named
+from tests.databases import command, named
 from tests.store.world import TWO, begin, claim, event, put, receive, succeed, take, waits
 
 ROWS = [
@@ -44,10 +45,10 @@ def first_release(dialect: str) -> list[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def old(request: pytest.FixtureRequest) -> Iterator[str]:
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
-        url = str(request.getfixturevalue("sqlite_url"))
-        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+        url = f"sqlite:///{tmp_path / 'halfway.db'}"
+        connection = sqlite3.connect(tmp_path / "halfway.db")
         for one in first_release("sqlite"):
             connection.execute(one)
         connection.commit()

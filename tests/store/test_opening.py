@@ -19,7 +19,7 @@ from halfway.errors import DatabaseBusy, DatabaseError, Exit, HalfwayError, Inva
 from halfway.store import Store, migrate, open_store, status
 from halfway.store.dialects.urls import masked
 from halfway.store.migrate import migrations
-from tests.conftest import command, name_of, named
+from tests.databases import command, name_of, named
 from tests.store.world import TWO, new_run, read, start
 
 
