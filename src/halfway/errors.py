@@ -60,6 +60,8 @@ MESSAGES: dict[str, str] = {
     "Use that run, or start with a different key.",
     "AGAIN_REFUSED": "Run {run} with key {key} is {status}, not final. A second run under the key can start only after it has ended. "
     "Look at it with: halfway show {run}",
+    "CHILD_IS_ABOVE": "Step {step} of run {parent} cannot wait for run {run}: that is the run itself, or one that waits for it. "
+    "Correct in the code which runs the step starts, or their keys.",
     "ACTION_REFUSED": "{action} does not apply to run {run}: {problem} {remedy}",
     "ACTION_REPEATED": "Action {action_id} was already carried out on run {run}. Nothing was changed.",
     "REVISION_STALE": "Run {run} has changed since it was looked at (revision {expected}, now {actual}). Look again, "
