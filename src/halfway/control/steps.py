@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from halfway.authoring.failures import bounded
 from halfway.control.shown import instant, moment, rfc3339, what_is_shown
 from halfway.domain.effects import EffectView, state_of
 from halfway.domain.lifecycle import RecordStatus
@@ -208,6 +209,12 @@ def _step(
         items=None if step.fan is None else _items(detail, step.name, last),
         undo=None if undo is None else _undo(spec, detail, undo), probe_said=_probe_said(records),
     )  # fmt: skip
+
+
+def said_by_conditions(detail: Detail) -> dict[Key, str]:
+    """What conditions said that could not be answered."""
+    failed = [one for one in detail.records if one.record.key.kind is Kind.CONDITION and one.record.status is RecordStatus.FAILED]
+    return {one.record.key: bounded(f"{one.record.code}: {one.error}" if one.error else one.record.code, 300) for one in failed}
 
 
 def _items(detail: Detail, step: str, round: int) -> ItemsShown | None:

@@ -5,6 +5,7 @@ Pure: it reads what `decide` reads. Every order it suggests has been tried on `d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from halfway.domain.coming import Coming, coming
@@ -12,12 +13,12 @@ from halfway.domain.effects import EffectView, effects
 from halfway.domain.joins import RULED_OUT, WAIVED, is_passed
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.line import NO_TRAFFIC, Traffic
-from halfway.domain.run import Kind, Record, Snapshot
+from halfway.domain.run import Key, Kind, Record, Snapshot
 from halfway.domain.sentences import Sentence
 from halfway.domain.spec import WorkflowSpec
 from halfway.domain.standing import reasons
 from halfway.domain.suggestions import Suggestion, suggestions
-from halfway.domain.view import View, is_current
+from halfway.domain.view import NOTHING_SAID, View, is_current
 
 __all__ = ["Coming", "EffectView", "Explanation", "Sentence", "Suggestion", "explain"]
 
@@ -36,9 +37,14 @@ class Explanation:
     next: tuple[Suggestion, ...]
 
 
-def explain(spec: WorkflowSpec, snapshot: Snapshot, now: int, *, workers: int | None = None, traffic: Traffic = NO_TRAFFIC) -> Explanation:
-    """`workers`: how many are alive, None if that is not known. `traffic`: what others keep it from."""
-    view = View(spec, snapshot, now, workers, traffic)
+def explain(
+    spec: WorkflowSpec, snapshot: Snapshot, now: int, *, workers: int | None = None, traffic: Traffic = NO_TRAFFIC,
+    said: Mapping[Key, str] = NOTHING_SAID,
+) -> Explanation:  # fmt: skip
+    """`workers`: how many are alive, None if that is not known. `traffic`: what others keep it from. `said`: by which conditions, why
+    they could not be answered.
+    """
+    view = View(spec, snapshot, now, workers, traffic, said)
     steps = view.steps
     done = sum(record.status is RecordStatus.SUCCESS or record.code == RULED_OUT for record in steps)
     current = _current(view)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
 from halfway.domain.facts import Order
 from halfway.domain.items import are_under_way
@@ -11,10 +13,12 @@ from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.line import NO_TRAFFIC, Traffic
 from halfway.domain.ordering import in_doubt
 from halfway.domain.plan import Plan, plan
-from halfway.domain.run import Kind, Record, Snapshot, latest
+from halfway.domain.run import Key, Kind, Record, Snapshot, latest
 from halfway.domain.spec import StepSpec, WorkflowSpec
 from halfway.domain.turn import Turn
 from halfway.errors import HalfwayError
+
+NOTHING_SAID: Mapping[Key, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,7 @@ class View:
     now: int
     workers: int | None
     traffic: Traffic = NO_TRAFFIC
+    said: Mapping[Key, str] = field(default_factory=lambda: NOTHING_SAID)  # by conditions that could not be answered
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
