@@ -34,6 +34,7 @@ MESSAGES: dict[str, str] = {
     "INPUT_INVALID": "The input of {workflow} is not valid: {problem} Correct the input and start again; nothing was started.",
     "VALUE_INVALID": "The {what} does not fit its type: {problem} Correct it, or the annotation that describes it.",
     "KEY_INVALID": "The {what} cannot be used as a key: {problem} Return a text of 1 to 512 characters that names the business case.",
+    "ITEM_KEY_INVALID": "Item {number} of step {step} cannot be named: {problem} Its key must be a text of 1 to 512 characters. {remedy}",
     "VALUE_UNSTORABLE": "The value at {path} cannot be stored: {problem} {remedy}",
     "CONFIG_INVALID": "The configuration {source} cannot be used: {problem} {remedy}",
     "URL_INVALID": "The database URL {url} cannot be used: {problem} Use sqlite:///path/to/file.db or postgresql://user@host/name.",

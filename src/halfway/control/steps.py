@@ -12,6 +12,7 @@ from typing import Any
 from halfway.authoring.failures import bounded
 from halfway.control.shown import instant, moment, rfc3339, what_is_shown
 from halfway.domain.effects import EffectView, state_of
+from halfway.domain.items import have_failed
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.run import PROBE_OF, Happened, Key, Kind
 from halfway.domain.spec import Sort, StepSpec, WorkflowSpec
@@ -255,8 +256,8 @@ def _probe_said(records: Mapping[Kind, RecordDetail]) -> str:
 
 
 def _output(own: RecordDetail | None) -> object:
-    """A step that waits has said what for, and has no output yet."""
-    if own is None or own.output is None or own.record.status is RecordStatus.WAITING:
+    """A step that waits has said what for, and has no output yet; of one whose items have failed it is kept for who accepts them."""
+    if own is None or own.output is None or own.record.status is RecordStatus.WAITING or have_failed(own.record):
         return None
     return json.loads(own.output)
 
