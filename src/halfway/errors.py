@@ -7,8 +7,10 @@ The three `Outcome` classes are what an author's step raises on purpose.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from enum import IntEnum
+from typing import Any, Self
 
 
 class Exit(IntEnum):
@@ -107,6 +109,21 @@ MESSAGES: dict[str, str] = {
     "ILLEGAL_TRANSITION": "A {what} that is {state} cannot take '{trigger}'.",
     "INTERNAL": "Internal error: {problem} Details are in {trace}.",
 }
+
+
+class Told(str):
+    """A text made of sentences that stand beside each other: a template and what is filled in for each, so that faces translate them."""
+
+    __slots__ = ("sentences",)
+
+    def __new__(cls, sentences: Iterable[tuple[str, Mapping[str, object]]]) -> Self:
+        parts = tuple(sentences)
+        self = super().__new__(cls, " ".join(template.format(**params) for template, params in parts))
+        self.sentences = parts
+        return self
+
+    def __getnewargs__(self) -> tuple[Any]:
+        return (self.sentences,)
 
 
 class HalfwayError(Exception):

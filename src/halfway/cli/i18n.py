@@ -5,12 +5,13 @@ from __future__ import annotations
 import gettext
 import os
 import re
+from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
 from halfway.domain.sentences import SENTENCES, Sentence
-from halfway.errors import MESSAGES, HalfwayError
+from halfway.errors import MESSAGES, HalfwayError, Told
 
 FOLDER = Path(__file__).parent.parent / "locale"
 DOMAIN = "halfway"
@@ -58,8 +59,19 @@ def say(sentence: Sentence) -> str:
 def tell(error: HalfwayError) -> str:
     """An error in the chosen language."""
     spoken = ("source", "problem", "remedy", "reason")
-    params = {name: translated(value) if name in spoken and isinstance(value, str) else value for name, value in error.params.items()}
+    params = {name: _spoken(value) if name in spoken else value for name, value in error.params.items()}
     return _(MESSAGES[error.code]).format(**params).rstrip()
+
+
+def in_words(template: str, params: Mapping[str, object]) -> str:
+    """A sentence whose gaps may hold sentences, too."""
+    return _(template).format(**{name: _spoken(value) for name, value in params.items()})
+
+
+def _spoken(value: object) -> object:
+    if isinstance(value, Told):
+        return " ".join(in_words(template, params) for template, params in value.sentences)
+    return translated(value) if isinstance(value, str) else value
 
 
 def translated(text: str) -> str:

@@ -168,7 +168,8 @@ SENTENCES: dict[str, str] = {
     "WAIT_GONE": "Until {at} attempt {n} of {step} may still do it; from then on you can say that it did not happen.",
     "SAY_ITEMS_HAPPENED": "If all of these items of {step} happened, say so:",
     "SAY_ITEMS_NOT_HAPPENED": "If none of these items of {step} happened, say so, and they are tried again:",
-    "SAY_ITEMS_GONE": "If none of these items of {step} happened, and none of their attempts runs any more, say so, and they are tried again:",
+    "SAY_ITEMS_GONE": "If none of these items of {step} happened, and none of their attempts runs any more, say so, "
+    "and they are tried again:",
     "RETRY_ITEMS": "Try the failed items of {step} again; the others are not touched.",
     "ACCEPT_ITEMS": "Accept what became of the items of {step}, and go on.",
     "PROBE_NOW": "Or have the outside world asked now about {step}:",
