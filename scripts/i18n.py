@@ -21,12 +21,12 @@ ROOT = Path(__file__).parents[1]
 LANGUAGES = ("ko",)
 PACKAGES = (("halfway", True), ("halfway_report", False))  # and whether its messages are told in other ways than by _()
 AUTHORS = "authoring"  # speaks to who writes a definition; English, as all of Python
-TABLES = {"MESSAGES", "SENTENCES", "NOTES", "FATES", "remedies"}  # every text in these dictionaries is told to people
+TABLES = {"MESSAGES", "SENTENCES", "NOTES", "FATES", "FOLLOWS", "remedies"}  # every text in these dictionaries is told to people
 TOLD = {"source", "problem", "remedy", "reason"}  # ... and every text passed under these names
 REFUSALS = {"_refuse", "refuse", "_refusal", "_recommended", "_need"}
 SPOKEN = {
-    ("check.py", "_evidence"),
-    ("check.py", "_awaited"),
+    *(("clauses.py", name) for name in ("contract_of", "_evidence", "_awaited", "_starts", "_many", "_rule", "_plain_rule")),
+    *(("clauses.py", name) for name in ("_rule_of_effect", "_stops", "_attempts", "_goes_back", "_wait_ends", "_what_follows", "_undo")),
     ("ordering.py", "told"),
     ("ordering.py", "instead"),
 }  # functions that answer with words

@@ -11,8 +11,9 @@ from halfway.cli.options import common, where
 from halfway.cli.output import chat, clean, print_json
 from halfway.cli.place import control, find_place, load_app
 from halfway.cli.versions import exit_of, print_impact
-from halfway.domain.check import Contract, Finding, contract_of
+from halfway.domain.check import Finding
 from halfway.domain.check import check as find_holes
+from halfway.domain.clauses import Contract, contract_of
 from halfway.domain.drawing import mermaid_lines, text_lines
 from halfway.domain.picture import picture_of
 from halfway.domain.spec import StepSpec, WorkflowSpec
@@ -93,7 +94,7 @@ def _print(spec: WorkflowSpec, findings: tuple[Finding, ...]) -> None:
     for step in spec.steps:
         click.echo(f"\n  {click.style(step.name, bold=True)}  {_effect(step)}")
         for name, text in _parts(contract_of(step, spec)):
-            click.echo(f"    {name}: {text}")
+            click.echo(f"    {name}: {translated(text)}")
         for finding in findings:
             if finding.step == step.name:
                 _print_finding(finding)
@@ -107,6 +108,7 @@ def _print_finding(finding: Finding) -> None:
 
 
 def _parts(contract: Contract) -> Iterator[tuple[str, str]]:
+    yield from ((name, text) for name, text in ((_("starts"), contract.starts), (_("for many"), contract.many)) if text)
     yield _("evidence"), contract.evidence
     yield _("a lost answer"), contract.rule
     yield _("stop"), contract.stop_condition
@@ -130,7 +132,8 @@ def _json(spec: WorkflowSpec, findings: tuple[Finding, ...]) -> dict[str, object
 
 def _step_json(step: StepSpec, contract: Contract) -> dict[str, object]:
     return {
-        **_node(step), "evidence": contract.evidence, "lostAnswer": contract.rule, "stopCondition": contract.stop_condition,
+        **_node(step), "starts": contract.starts or None, "forMany": contract.many or None,
+        "evidence": contract.evidence, "lostAnswer": contract.rule, "stopCondition": contract.stop_condition,
         "approver": contract.approver,
     }  # fmt: skip
 
