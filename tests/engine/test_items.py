@@ -162,7 +162,7 @@ def test_items_that_are_done_are_not_left_out_but_accepted(harness: type[Harness
     h = harness(wf)
     run = h.run(wf, Mails(to=names(4), bad=names(bad)))
     assert run.status is status
-    with pytest.raises(Conflict, match=r"its items are through.* halfway mark-success RUN SEND --evidence …"):
+    with pytest.raises(Conflict, match=r"its items are through.* halfway mark-success RUN SEND --evidence … --reason …"):
         h.app.control.skip(run.id, "SEND", actor="kim", reason="never mind")
     shown = h.app.control.show(run.id)
     commands = [one.command for one in shown.explanation.next]

@@ -148,7 +148,7 @@ def _carry_over(tx: Turn, loaded: Loaded, asked: _Asked) -> Draft:
     run_id, revision = snapshot.run.id, snapshot.run.revision
     move = _with(plan_move(asked.spec, to, snapshot, texts.whole, asked.given_up), texts)
     if asked.plan is not None and move.hash != asked.plan:
-        raise Conflict("PLAN_OUTDATED", run=run_id, plan=asked.plan, command="halfway move --dry-run")
+        raise Conflict("PLAN_OUTDATED", run=run_id, plan=asked.plan, command=f"halfway move {run_id} --dry-run")
     _refuse_problems(run_id, move)
     closed = close_waits(asked.spec, snapshot, tx.now)
     if closed:
