@@ -115,6 +115,7 @@ class Told(str):
     """A text made of sentences that stand beside each other: a template and what is filled in for each, so that faces translate them."""
 
     __slots__ = ("sentences",)
+    sentences: tuple[tuple[str, Mapping[str, object]], ...]
 
     def __new__(cls, sentences: Iterable[tuple[str, Mapping[str, object]]]) -> Self:
         parts = tuple(sentences)

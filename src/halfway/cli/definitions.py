@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import click
 
@@ -15,7 +16,7 @@ from halfway.domain.check import Finding
 from halfway.domain.check import check as find_holes
 from halfway.domain.clauses import Contract, contract_of
 from halfway.domain.drawing import mermaid_lines, text_lines
-from halfway.domain.picture import picture_of
+from halfway.domain.picture import Picture, picture_of
 from halfway.domain.spec import StepSpec, WorkflowSpec
 from halfway.domain.svg import svg
 from halfway.errors import Exit, NotFound
@@ -161,11 +162,23 @@ def graph(*, kind: str, form: str, app: str | None, url: str | None, as_json: bo
     if as_json:
         print_json([{"type": spec.type, "version": spec.version, "steps": [_node(step) for step in spec.steps]} for spec in specs])
     elif form == "svg":
-        click.echo(svg(picture_of(specs[-1])), nl=False)
+        click.echo(svg(in_words(picture_of(specs[-1]))), nl=False)
     else:
         for spec in specs:
             lines = mermaid_lines if form == "mermaid" else text_lines
-            click.echo("\n".join(map(clean, lines(picture_of(spec)))))
+            click.echo("\n".join(map(clean, lines(in_words(picture_of(spec))))))
+
+
+def in_words(picture: Picture) -> Picture:
+    """The picture for who reads the chosen language; names and kinds of effects stay."""
+    nodes = (replace(one, kind=translated(one.kind), details=tuple(map(_listed, one.details))) for one in picture.nodes)
+    lines = (replace(one, label=translated(one.label)) for one in picture.lines)
+    return replace(picture, subtitle=_listed(picture.subtitle), nodes=tuple(nodes), lines=tuple(lines), back=translated(picture.back))
+
+
+def _listed(text: str) -> str:
+    whole = translated(text)
+    return whole if whole != text else ", ".join(map(translated, text.split(", ")))
 
 
 def _node(step: StepSpec) -> dict[str, object]:

@@ -38,7 +38,7 @@ def contract_of(step: StepSpec, workflow: WorkflowSpec) -> Contract:
     """A step's contract, derived from its definition; of one that is done for many that of each item."""
     unit = step if step.fan is None else step.of_item
     return Contract(
-        evidence=_evidence(unit) if unit.sort is not Sort.CHILD else "the end of each of these runs",
+        evidence=_evidence(unit),
         rule=_rule(unit),
         stop_condition="; ".join(_stops(step, unit)),
         approver=workflow.decides(unit),
@@ -50,6 +50,8 @@ def contract_of(step: StepSpec, workflow: WorkflowSpec) -> Contract:
 
 
 def _evidence(step: StepSpec) -> str:
+    if step.sort is Sort.CHILD:
+        return "the end of each of these runs"
     if step.sort is Sort.TRANSACTION:
         return "its rows, which are committed together with its checkpoint"
     parts: list[str] = []
@@ -137,29 +139,26 @@ def _rule_of_effect(step: StepSpec) -> str:
 
 def _stops(step: StepSpec, unit: StepSpec) -> Iterator[str]:
     """When no further attempt is made, and what follows then; of one that is done for many that of each item."""
+    times = "1 attempt" if unit.retry.attempts == 1 else f"{unit.retry.attempts} attempts"
+    long, then = _time(unit.timeout), _what_follows(Then.FAIL, step)
     if unit.sort is Sort.CHILD:
         yield "when all of these runs have ended, or at the run's deadline"
     elif step.fan is not None:
-        yield f"{_attempts(unit)}; then that item has failed, and the others go on"
+        yield f"after {times} of at most {long} each, or at the run's deadline; then that item has failed, and the others go on"
     elif step.wait is not None:
         yield _wait_ends(step, step.wait)
     else:
-        yield f"{_attempts(step)}; then {_what_follows(Then.FAIL, step)}"
+        yield f"after {times} of at most {long} each, or at the run's deadline; then {then}"
     if step.rewind is not None:
         yield _goes_back(step.rewind, step)
 
 
-def _attempts(step: StepSpec) -> str:
-    times = "1 attempt" if step.retry.attempts == 1 else f"{step.retry.attempts} attempts"
-    return f"after {times} of at most {_time(step.timeout)} each, or at the run's deadline"
-
-
 def _goes_back(rewind: RewindSpec, step: StepSpec) -> str:
-    often = "once" if rewind.max == 1 else f"{rewind.max} times"
+    often = "at most once" if rewind.max == 1 else f"at most {rewind.max} times"
     then = _what_follows(rewind.then, step)
     if ANY_FAILURE in rewind.on:
-        return f"but before that the run goes back to {rewind.to}, at most {often}; after that {then}"
-    return f"but if it fails with {', '.join(rewind.on)} the run goes back to {rewind.to}, at most {often}; after that {then}"
+        return f"but before that the run goes back to {rewind.to}, {often}; after that {then}"
+    return f"but if it fails with {', '.join(rewind.on)} the run goes back to {rewind.to}, {often}; after that {then}"
 
 
 def _wait_ends(step: StepSpec, wait: WaitSpec) -> str:

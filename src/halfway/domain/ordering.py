@@ -154,8 +154,8 @@ def awaits_approval(turn: Turn, record: Record) -> bool:
 
 def instead(turn: Turn, record: Record) -> str:
     if record.status is RecordStatus.WAITING and awaits_approval(turn, record):
-        approve, reject = (f"halfway {verb} RUN {record.key.step} --reason …" for verb in ("approve", "reject"))
-        return f"It waits for {record.asks}: {approve}, or {reject}"
+        step = record.key.step
+        return f"It waits for {record.asks}: halfway approve RUN {step} --reason …, or halfway reject RUN {step} --reason …"
     return "Only a failed step can be tried again."
 
 

@@ -17,7 +17,6 @@ from halfway.errors import InvalidInput, StepFailed
 from halfway.ports import Listed
 
 CHUNK = 500  # items that are stored together
-LISTED_ANEW = "Then run a worker with that code, and resume the run: the items are then listed anew."
 LARGEST = 131_072  # characters of items that are stored together
 
 
@@ -58,18 +57,24 @@ def _items(running: Running, step: Step[Any]) -> Iterator[tuple[str, str]]:
             try:
                 key = child.key_of(input)
             except InvalidInput as error:
-                remedy = f"Correct in the code the function that makes the inputs, or the key= of {child.name}. {LISTED_ANEW}"
+                remedy = (
+                    f"Correct in the code the function that makes the inputs, or the key= of {child.name}. "
+                    "Then run a worker with that code, and resume the run: the items are then listed anew."
+                )
                 _not_named(running, number, error, remedy)
             yield key or str(number), child.encode(input)
         return
     assert handler.item_adapter is not None
     for number, text in enumerate(_texts(running), 1):
         what = f"item {number} of {running.step_name}"
-        item = decode(handler.item_adapter, text, what=what)
+        item: Any = decode(handler.item_adapter, text, what=what)
         try:
             key = key_of(what, handler.item_key, item)
         except InvalidInput as error:
-            remedy = f"The list stays as it is: correct in the code the function that names its items, which is key=. {LISTED_ANEW}"
+            remedy = (
+                "The list stays as it is: correct in the code the function that names its items, which is key=. "
+                "Then run a worker with that code, and resume the run: the items are then listed anew."
+            )
             _not_named(running, number, error, remedy)
         yield key, text
 
