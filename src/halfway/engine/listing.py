@@ -67,7 +67,7 @@ def _items(running: Running, step: Step[Any]) -> Iterator[tuple[str, str]]:
     assert handler.item_adapter is not None
     for number, text in enumerate(_texts(running), 1):
         what = f"item {number} of {running.step_name}"
-        item: Any = decode(handler.item_adapter, text, what=what)
+        item: object = decode(handler.item_adapter, text, what=what)
         try:
             key = key_of(what, handler.item_key, item)
         except InvalidInput as error:
