@@ -173,7 +173,7 @@ def test_a_condition_that_raises_fails_its_step_and_is_asked_again_by_a_resume(h
     assert h.record(run, "ACT").code == "VALUE_ERROR"
     shown = h.app.control.show(run.id)
     [reason] = shown.explanation.reasons
-    assert str(reason) == "Step ACT has not begun: its condition 'condition' could not be answered: VALUE_ERROR: no answer"
+    assert str(reason) == "Step ACT has not begun: its condition 'condition' could not be answered (VALUE_ERROR: no answer)."
     assert (shown.steps[0].error_code, shown.steps[0].message, shown.steps[0].attempts) == ("VALUE_ERROR", "no answer", 0)
     [told] = [entry.data for entry in shown.journal if entry.name == "condition.failed"]
     assert told == {"code": "VALUE_ERROR", "condition": "condition", "message": "no answer"}
@@ -198,8 +198,8 @@ def test_an_optional_step_whose_condition_cannot_be_answered_is_left_out_and_the
     assert run.status is RunStatus.PARTIAL_SUCCESS
     assert "invalid literal" in run.output(after)
     assert [str(one) for one in h.app.control.show(run.id).explanation.reasons] == [
-        "Step ACT has not begun: its condition 'int('x') > 0' could not be answered: "
-        "VALUE_ERROR: invalid literal for int() with base 10: 'x'",
+        "Step ACT has not begun: its condition 'int('x') > 0' could not be answered "
+        "(VALUE_ERROR: invalid literal for int() with base 10: 'x').",
         "Step ACT is optional, so the run goes on without it.",
     ]
 

@@ -47,7 +47,7 @@ SENTENCES: dict[str, str] = {
     "FAILED": "Step {step} failed with {code}; attempts in all: {attempts}.",
     "FAILED_ASKS": "Step {step} failed with {code}; attempts in all: {attempts}. {role} decides how it goes on.",
     "FAILED_OPTIONAL": "Step {step} failed with {code}; it is optional, so the run goes on without it.",
-    "CONDITION_FAILED": "Step {step} has not begun: its condition '{condition}' could not be answered: {said}",
+    "CONDITION_FAILED": "Step {step} has not begun: its condition '{condition}' could not be answered ({said}).",
     "WITHOUT_IT": "Step {step} is optional, so the run goes on without it.",
     "TOO_FEW": "Step {step} needs more of what stands before it than came through.",
     "TOO_FEW_ASKS": "Step {step} needs more of what stands before it than came through. {role} decides how it goes on.",
