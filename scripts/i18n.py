@@ -21,12 +21,23 @@ ROOT = Path(__file__).parents[1]
 LANGUAGES = ("ko",)
 PACKAGES = (("halfway", True), ("halfway_report", False))  # and whether its messages are told in other ways than by _()
 AUTHORS = "authoring"  # speaks to who writes a definition; English, as all of Python
-TABLES = {"MESSAGES", "SENTENCES", "NOTES", "FATES", "remedies"}  # every text in these dictionaries is told to people
+TABLES = {
+    "MESSAGES",
+    "SENTENCES",
+    "NOTES",
+    "FATES",
+    "FOLLOWS",
+    "TRAITS",
+    "USAGE",
+    "remedies",
+}  # every text in these dictionaries is told to people
 TOLD = {"source", "problem", "remedy", "reason"}  # ... and every text passed under these names
 REFUSALS = {"_refuse", "refuse", "_refusal", "_recommended", "_need"}
 SPOKEN = {
-    ("check.py", "_evidence"),
-    ("check.py", "_awaited"),
+    *(("clauses.py", name) for name in ("_evidence", "_awaited", "_starts", "_many", "_rule", "_plain_rule")),
+    *(("clauses.py", name) for name in ("_rule_of_effect", "_stops", "_goes_back", "_wait_ends", "_what_follows", "_undo")),
+    *(("picture.py", name) for name in ("_about", "_kind", "_details", "_recovery", "_fan", "_again")),
+    ("overdue.py", "cut"),
     ("ordering.py", "told"),
     ("ordering.py", "instead"),
 }  # functions that answer with words
@@ -56,7 +67,8 @@ def _texts(path: Path, *, telling: bool) -> Iterator[str]:
         elif telling and isinstance(node, ast.Assign | ast.AnnAssign) and _target(node) in TABLES and isinstance(node.value, ast.Dict):
             yield from filter(None, map(_text, node.value.values))
         elif telling and isinstance(node, ast.Assign) and (_target(node) in TOLD or _is_template(node)):
-            yield from filter(None, [_numbered(node.value)])
+            branches = (node.value.body, node.value.orelse) if isinstance(node.value, ast.IfExp) else (node.value,)
+            yield from filter(None, map(_numbered, branches))
         elif telling and isinstance(node, ast.FunctionDef) and (path.name, node.name) in SPOKEN:
             yield from _of_words(node)
 

@@ -16,6 +16,7 @@ from halfway.authoring.retention import FOR_EVER, Retention
 from halfway.authoring.run import Run
 from halfway.authoring.step import Failure
 from halfway.authoring.workflow import Workflow
+from halfway.domain.items import have_failed
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.line import NO_LIMITS, Limits
 from halfway.domain.run import Kind
@@ -287,7 +288,7 @@ class Halfway:
         return Run(
             id=row.id, type=row.type, version=row.version, key=detail.key, status=row.status, input=workflow.parse(detail.input),
             failure=failure, created=created,
-            outputs={one.record.key.step: one.output for one in steps if one.output is not None},
+            outputs={one.record.key.step: one.output for one in steps if one.output is not None and not have_failed(one.record)},
             steps={one.record.key.step: one.record.status for one in steps},
             source=RunSource(self.store.reading, self.store.artifacts, row.id),
         )  # fmt: skip

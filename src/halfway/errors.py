@@ -7,8 +7,10 @@ The three `Outcome` classes are what an author's step raises on purpose.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from enum import IntEnum
+from typing import Any, Self
 
 
 class Exit(IntEnum):
@@ -34,6 +36,7 @@ MESSAGES: dict[str, str] = {
     "INPUT_INVALID": "The input of {workflow} is not valid: {problem} Correct the input and start again; nothing was started.",
     "VALUE_INVALID": "The {what} does not fit its type: {problem} Correct it, or the annotation that describes it.",
     "KEY_INVALID": "The {what} cannot be used as a key: {problem} Return a text of 1 to 512 characters that names the business case.",
+    "ITEM_KEY_INVALID": "Item {number} of step {step} cannot be named: {problem} Its key must be a text of 1 to 512 characters. {remedy}",
     "VALUE_UNSTORABLE": "The value at {path} cannot be stored: {problem} {remedy}",
     "CONFIG_INVALID": "The configuration {source} cannot be used: {problem} {remedy}",
     "URL_INVALID": "The database URL {url} cannot be used: {problem} Use sqlite:///path/to/file.db or postgresql://user@host/name.",
@@ -60,6 +63,8 @@ MESSAGES: dict[str, str] = {
     "Use that run, or start with a different key.",
     "AGAIN_REFUSED": "Run {run} with key {key} is {status}, not final. A second run under the key can start only after it has ended. "
     "Look at it with: halfway show {run}",
+    "CHILD_IS_ABOVE": "Step {step} of run {parent} cannot wait for run {run}: that is the run itself, or one that waits for it. "
+    "Correct in the code which runs the step starts, or their keys.",
     "ACTION_REFUSED": "{action} does not apply to run {run}: {problem} {remedy}",
     "ACTION_REPEATED": "Action {action_id} was already carried out on run {run}. Nothing was changed.",
     "REVISION_STALE": "Run {run} has changed since it was looked at (revision {expected}, now {actual}). Look again, "
@@ -104,6 +109,22 @@ MESSAGES: dict[str, str] = {
     "ILLEGAL_TRANSITION": "A {what} that is {state} cannot take '{trigger}'.",
     "INTERNAL": "Internal error: {problem} Details are in {trace}.",
 }
+
+
+class Told(str):
+    """A text made of sentences that stand beside each other: a template and what is filled in for each, so that faces translate them."""
+
+    __slots__ = ("sentences",)
+    sentences: tuple[tuple[str, Mapping[str, object]], ...]
+
+    def __new__(cls, sentences: Iterable[tuple[str, Mapping[str, object]]]) -> Self:
+        parts = tuple(sentences)
+        self = super().__new__(cls, " ".join(template.format(**params) for template, params in parts))
+        self.sentences = parts
+        return self
+
+    def __getnewargs__(self) -> tuple[Any]:
+        return (self.sentences,)
 
 
 class HalfwayError(Exception):

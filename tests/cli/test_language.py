@@ -12,8 +12,24 @@ import pytest
 from click.testing import CliRunner
 
 from halfway.cli import main
+from halfway.cli.definitions import in_words
 from halfway.cli.i18n import FOLDER, speak, tell, translated
-from halfway.errors import MESSAGES, HalfwayError
+from halfway.domain.clauses import contract_of
+from halfway.domain.picture import picture_of
+from halfway.domain.spec import (
+    DAY,
+    Effect,
+    FanSpec,
+    ProbeSpec,
+    RewindSpec,
+    Risk,
+    Sort,
+    StepSpec,
+    UndoSpec,
+    WaitSpec,
+    WorkflowSpec,
+)
+from halfway.errors import MESSAGES, HalfwayError, InvalidInput
 from tests.cli.conftest import Project
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +77,108 @@ def test_a_refusal_is_korean_to_its_last_word(small: Project) -> None:
     small.work(small.start("o-2", "lose"))
     told = small.run("resume", "o-2", "--reason", "r", "--lang", "ko").stderr
     assert "CHARGE 단계가 일어났는지 아직 알 수 없습니다. 확인한 뒤 알려 주십시오." in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nope"], "'nope' 명령은 없습니다."),
+        (["show"], "'RUN' 인자가 없습니다."),
+        (["show", "a", "b"], "예상하지 못한 인자가 있습니다: b"),
+        (["show", "a", "--timelin"], "'--timelin' 옵션은 없습니다. 혹시 '--timeline'입니까?"),
+        (["resume", "a", "--reason"], "'--reason' 옵션에는 값이 필요합니다."),
+        (
+            ["graph", "A", "--format", "q"],
+            "'--format'의 값이 올바르지 않습니다: 'q'은(는) 다음 중 하나가 아닙니다: 'text', 'mermaid', 'svg'.",
+        ),
+    ],
+)
+def test_a_command_that_cannot_be_read_is_told_in_korean(small: Project, arguments: list[str], told: str) -> None:
+    result = small.run("--lang", "ko", *arguments)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    english = small.run("--lang", "ko", *arguments, "--json").stderr
+    assert not HANGUL.search(english)
+
+
+def test_a_refusal_in_the_list_of_orders_is_korean(small: Project) -> None:
+    run = small.start("o-5", "lose")
+    small.work(run)
+    small.run("resume", run, "--reason", "r")
+    for arguments in (("show", run, "--timeline"), ("audit-log", "--run", run)):
+        told = small.run(*arguments, "--lang", "ko").stdout
+        assert "resume 작업을 할 수 없습니다: CHARGE 단계가 일어났는지 아직 알 수 없습니다." in told
+        assert "does not apply" not in told
+        assert "Find out" not in told
+
+
+def english(text: str, *known: str) -> list[str]:
+    """What is left of English words, but for these, names, and what stands in quotation marks."""
+    return [word for word in re.findall(r"(?<![\w-])[a-z][a-z]+(?![\w-])", text) if word not in known]
+
+
+def test_what_a_definition_says_is_korean(small: Project) -> None:
+    told = small.run("check", "--lang", "ko").stdout
+    assert "한 번에 최대" in told
+    assert "then" not in english(told)
+    assert "the run" not in told
+    assert "attempts" not in told
+    drawn = small.run("graph", "ORDER", "--lang", "ko").stdout
+    assert "소유자" in drawn
+    assert "(owner" not in drawn
+
+
+TOLD_OF_STEPS = [
+    (
+        StepSpec(name="A", effect=Effect.CREATE, idempotent=True, optional=True),
+        "같은 키로 반복하며 받는 쪽이 반복을 버립니다. 그 뒤에는: 승인자가",
+    ),
+    (StepSpec(name="A", effect=Effect.READ, condition="is_big", at_least=1, after=("B",)), "조건 is_big이(가) 참일 때만"),
+    (StepSpec(name="A", effect=Effect.NOTIFY, probe=ProbeSpec(shows="그림"), requires_approval=True), "그 밖의 모든 경우에는"),
+    (
+        StepSpec(name="A", effect=Effect.READ, rewind=RewindSpec(to="B", max=2, on=("X", "Y")), after=("B",)),
+        "B 단계로 되돌아갑니다(최대 2번)",
+    ),
+    (
+        StepSpec(name="A", sort=Sort.EACH, effect=Effect.CHANGE, fan=FanSpec(items="B", partial_from=0.9, failed_below=0.2), after=("B",)),
+        "90% 이상 성공하면 부분 성공입니다",
+    ),
+    (StepSpec(name="A", sort=Sort.CHILDREN, effect=Effect.CREATE, fan=FanSpec(workflow="W")), "입력마다 W의 실행 하나"),
+    (StepSpec(name="A", sort=Sort.APPROVAL, wait=WaitSpec(timeout=DAY, role="boss", quorum=2)), "거절되면: 실행이 취소됩니다"),
+    (StepSpec(name="A", sort=Sort.EVENT, wait=WaitSpec(timeout=DAY, name="PAID")), "그다음: 사람이 결정합니다"),
+    (StepSpec(name="A", sort=Sort.TRANSACTION, undo=UndoSpec(risk=Risk.HIGH, effect=None, approver="boss")), "커밋되지 않은 것은"),
+]
+
+
+@pytest.mark.parametrize(("one", "korean"), TOLD_OF_STEPS)
+def test_every_clause_of_a_contract_and_of_a_picture_is_korean(one: StepSpec, korean: str) -> None:
+    before = StepSpec(name="B", effect=Effect.READ, optional=True)
+    spec = WorkflowSpec(type="W", version=1, owner="boss", steps=(before, one), locked=True)
+    names = ("boss", "is_big")
+    speak("ko")
+    try:
+        contract = contract_of(one, spec)
+        told = [translated(text) for text in (contract.starts, contract.many, contract.evidence, contract.rule, contract.stop_condition)]
+        told.append(translated(contract.undo))
+        drawn = in_words(picture_of(spec))
+        parts = [drawn.subtitle, drawn.back, *(line.label for line in drawn.lines)]
+        parts += [text for node in drawn.nodes for text in (node.kind, *node.details)]
+        units = ("min", "step", "key")  # 5 min, step.key
+        assert korean in " | ".join(told)
+        assert english(" | ".join((*told, *parts)), *names, *units) == []
+    finally:
+        speak("en")
+
+
+def test_an_error_of_the_engine_at_a_step_is_korean() -> None:
+    speak("ko")
+    try:
+        problem = InvalidInput("ITEM_KEY_INVALID", number=3, step="SEND", problem="it has 0 characters.", remedy="Do it.")
+        assert translated(str(problem)).startswith("SEND 단계의 3번째 항목에 키를 붙일 수 없습니다: ")
+        assert translated("TIMEOUT: the attempt was ended before its body returned") == "TIMEOUT: 본문이 끝나기 전에 시도가 끝났습니다"
+        assert translated("only if the author says so; then not") == "only if the author says so; then not"
+    finally:
+        speak("en")
 
 
 def test_json_is_never_translated(small: Project) -> None:

@@ -174,6 +174,20 @@ def test_a_time_for_which_no_run_can_be_made_stops_no_other(timed: Project) -> N
     assert done["started"] + done["declined"] == 4
 
 
+def test_a_run_ordered_by_hand_that_cannot_be_made_is_refused_and_that_is_kept(timed: Project) -> None:
+    (timed.folder / "broken").touch()
+    result = timed.run("schedule", "trigger", "REPORT", "DAILY", *WHY)
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert result.stderr.startswith(
+        "halfway: schedule-trigger does not apply to schedule DAILY of REPORT: no run can be made for 20"
+    ), result.stderr  # fmt: skip
+    assert "Z: OSError: the calendar is away. Correct its function" in result.stderr
+    [line] = timed.json("audit-log")
+    assert (line["action"], line["workflowRunId"]) == ("schedule-trigger", "schedule:REPORT/DAILY")
+    assert "OSError: the calendar is away" in line["refused"]
+    assert timed.json("schedule", "show", "REPORT", "DAILY")["ticks"] == []
+
+
 @pytest.mark.parametrize("text", ["yesterday", "2026-10-01T18:00:00"])
 def test_a_time_without_a_zone_is_refused(timed: Project, text: str) -> None:
     result = timed.run("backfill", "REPORT", "DAILY", "--from", text, "--to", "2026-10-02", *WHY)

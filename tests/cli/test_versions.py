@@ -88,8 +88,8 @@ def test_a_run_is_moved_as_its_plan_says(deployed: Project) -> None:
     shown = deployed.json("show", run)
     assert (shown["version"], shown["output"], shown["idempotencyKey"]) == (2, "1 of 3", "o-1")
     assert shown["input"] == {"id": "o-1", "weight": 3}
-    orders = [(line["action"], line["actorId"]) for line in shown["audit"] if line["refused"] is None]
-    assert orders == [("move", "kim")]
+    orders = [(line["action"], line["actorId"], line["before"]) for line in shown["audit"] if line["refused"] is None]
+    assert orders == [("move", "kim", "WAITING")]
     assert deployed.run("move", run, "--reason", "again").exit_code == 4
 
 
@@ -122,4 +122,17 @@ def test_a_move_is_typed_in_one_of_two_ways(deployed: Project) -> None:
     [run] = parked(deployed, "o-1")
     assert deployed.run("move", run, "--to", "7", "--dry-run").exit_code == 3
     assert deployed.run("move", run, "--reason", "r").exit_code == 4  # no version here takes it over
+    for form in ((), ("--json",)):
+        dry = deployed.run("move", run, "--dry-run", *form)
+        assert (dry.exit_code, "Version 1 says nothing about runs of version 1." in dry.stdout) == (4, True)
+
+
+def test_why_a_run_cannot_be_moved_is_told_in_the_language_of_the_reader(deployed: Project) -> None:
+    [run] = parked(deployed, "o-1", do="lose")
+    paid(deployed, run, "o-1")
+    assert deployed.work_until(run) == ["MANUAL_REQUIRED"]
+    refused = deployed.run("move", run, "--reason", "r", "--lang", "ko").stderr
+    assert "버전 1은(는) 버전 1의 실행에 대해 아무것도 정하지 않았습니다." in refused, refused
+    assert "Nobody knows" not in refused
+    assert "says nothing" not in refused
     assert isinstance(deployed.app, Halfway)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from halfway.domain.check import check, contract_of, roles_of
+from halfway.domain.check import check, roles_of
+from halfway.domain.clauses import Contract, contract_of
 from halfway.domain.spec import (
     DAY,
     SECOND,
     Effect,
+    FanSpec,
     ProbeSpec,
     RetrySpec,
+    RewindSpec,
     Risk,
     Sort,
     StepSpec,
@@ -317,3 +320,79 @@ def test_what_is_tried_once_and_what_waits_is_not_retried() -> None:
     assert contract_of(once, workflow(once)).strategy == "resume"
     wait = waiting(Sort.TIME, timeout=None)
     assert contract_of(wait, workflow(wait)).strategy == "resume"
+
+
+ENDS = "after 3 attempts of at most 5 min each, or at the run's deadline"
+
+
+def course(one: StepSpec) -> Contract:
+    before = (StepSpec(name="B", effect=Effect.READ, optional=True), StepSpec(name="C", effect=Effect.READ))
+    return contract_of(one, workflow(*before, one))
+
+
+def read(**options: object) -> StepSpec:
+    return step(effect=Effect.READ, after=("B", "C"), **options)
+
+
+@pytest.mark.parametrize(
+    ("one", "starts", "stop"),
+    [
+        (read(optional=True), "", f"{ENDS}; then the run goes on without it"),
+        (read(optional=True, on_failure=Then.COMPENSATE), "", f"{ENDS}; then the run goes on without it"),
+        (read(optional=True, on_failure=Then.MANUAL), "", f"{ENDS}; then a person decides"),
+        (
+            read(condition="is_big"),
+            "only if its condition is_big holds, otherwise it is left out and the run goes on; if is_big cannot be answered, the run fails",
+            f"{ENDS}; then the run fails",
+        ),
+        (
+            read(at_least=1, on_failure=Then.MANUAL),
+            "only if at least 1 of these have succeeded: B; if fewer have, a person decides",
+            f"{ENDS}; then a person decides",
+        ),
+        (
+            read(rewind=RewindSpec(to="B", max=1, on=("DULL", "TOO_LONG"))),
+            "",
+            f"{ENDS}; then the run fails; but if it fails with DULL, TOO_LONG the run goes back to B, at most once; "
+            "after that a person decides",
+        ),
+        (
+            read(rewind=RewindSpec(to="B", max=3, on=("*",), then=Then.FAIL)),
+            "",
+            f"{ENDS}; then the run fails; but before that the run goes back to B, at most 3 times; after that the run fails",
+        ),
+    ],
+)
+def test_what_decides_the_course_of_a_step(one: StepSpec, starts: str, stop: str) -> None:
+    contract = course(one)
+    assert (contract.starts, contract.stop_condition, contract.many) == (starts, stop, "")
+
+
+@pytest.mark.parametrize(
+    ("fan", "options", "many"),
+    [
+        (FanSpec(items="B"), {}, "for each of what B gives; if any of them fails, the run fails"),
+        (FanSpec(items="B"), {"optional": True}, "for each of what B gives; if any of them fails, the run goes on without it"),
+        (
+            FanSpec(items="B", concurrency=5, partial_from=0.9, failed_below=0.5),
+            {"on_failure": Then.MANUAL},
+            "for each of what B gives; at most 5 at once; from 90% successes on it is a partial success; below 50% a person decides; "
+            "between the two the approver decides",
+        ),
+    ],
+)
+def test_a_step_for_many_says_what_one_item_means_for_the_whole(fan: FanSpec, options: dict[str, object], many: str) -> None:
+    contract = course(step(sort=Sort.EACH, after=("B",), fan=fan, idempotent=True, **options))
+    assert (contract.many, contract.stop_condition) == (many, f"{ENDS}; then that item has failed, and the others go on")
+
+
+@pytest.mark.parametrize(
+    ("detached", "undo"), [(False, "the runs that it has started are undone, each as its own workflow says"), (True, "these runs go on")]
+)
+def test_children_say_what_is_waited_for_and_what_becomes_of_them(detached: bool, undo: str) -> None:
+    contract = course(step(sort=Sort.CHILDREN, after=("B",), fan=FanSpec(workflow="MAIL"), detached=detached))
+    assert contract.many == "a run of MAIL for each input; if any of them fails, the run fails"
+    assert contract.evidence == "the end of each of these runs"
+    assert contract.rule == "it cannot be lost: a run that stands already is found, and not started twice"
+    assert contract.stop_condition == "when all of these runs have ended, or at the run's deadline"
+    assert contract.undo == undo

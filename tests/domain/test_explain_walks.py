@@ -13,6 +13,7 @@ from halfway.domain.facts import Approved, Arrived, Claimed, Finished, LookAgain
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.run import Answer, Ended, Happened, Kind, Record, Report
 from halfway.domain.spec import MINUTE, SECOND, Effect, Risk, Sort, StepSpec, Then, UndoSpec, WaitSpec, WorkflowSpec
+from tests.cli.test_remedies import understood
 from tests.domain.world import PROBE, Run, step, workflow
 
 
@@ -75,6 +76,7 @@ class Walk:
                 decide(self.spec, self.run.snapshot, one.order, self.run.now)
                 assert one.plan is not None
                 assert one.command.startswith("halfway ")
+                understood(one.command.removeprefix("halfway ").replace("@input.json", "{}"))
         for sentence in (told.progress, *told.reasons, *(one.sentence for one in (*told.coming, *told.next, *told.effects))):
             assert str(sentence)
         assert told.next

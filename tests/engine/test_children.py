@@ -274,3 +274,36 @@ def test_a_child_works_under_the_resource_of_its_parent(harness: type[Harness]) 
 
     h = harness(parent, batch)
     assert h.run(parent, Order(id="r")).status is RunStatus.SUCCESS
+
+
+def test_a_run_that_is_its_own_child_fails_and_does_not_wait(harness: type[Harness]) -> None:
+    circle = flow("CIRCLE")
+
+    @circle.children(circle)
+    def again(step: Step[Order]) -> list[Order]:
+        return [step.input]
+
+    h = harness(circle)
+    run = h.run(circle, Order(id="a"))
+    assert run.status is RunStatus.FAILED
+    [item] = h.app.store.reading.items(run.id, "AGAIN", 1, after=0, limit=10)
+    assert (item.code, item.attempts) == ("CHILD_IS_ABOVE", 1)
+    assert f"cannot wait for run {run.id}: that is the run itself, or one that waits for it." in str(item.error)
+
+
+def test_a_run_that_waits_for_the_one_above_it_fails_and_so_does_that(harness: type[Harness]) -> None:
+    upper, lower = flow("UPPER"), flow("LOWER")
+
+    @upper.children(lower)
+    def down(step: Step[Order]) -> list[Order]:
+        return [step.input]
+
+    @lower.children(upper)
+    def up(step: Step[Order]) -> list[Order]:
+        return [step.input]
+
+    h = harness(upper, lower)
+    run = h.run(upper, Order(id="a"))
+    assert run.status is RunStatus.FAILED
+    [item] = h.app.store.reading.items(run.id, "DOWN", 1, after=0, limit=10)
+    assert item.code == "CHILD_FAILED"

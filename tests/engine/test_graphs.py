@@ -171,9 +171,37 @@ def test_a_condition_that_raises_fails_its_step_and_is_asked_again_by_a_resume(h
             h.advance(60)
         until(lambda: (h.advance(60), h.status(run) is RunStatus.FAILED)[1], "the condition is given up")
     assert h.record(run, "ACT").code == "VALUE_ERROR"
+    shown = h.app.control.show(run.id)
+    [reason] = shown.explanation.reasons
+    assert str(reason) == "Step ACT has not begun: its condition 'condition' could not be answered (VALUE_ERROR: no answer)."
+    assert (shown.steps[0].error_code, shown.steps[0].message, shown.steps[0].attempts) == ("VALUE_ERROR", "no answer", 0)
+    [told] = [entry.data for entry in shown.journal if entry.name == "condition.failed"]
+    assert told == {"code": "VALUE_ERROR", "condition": "condition", "message": "no answer"}
     broken[0] = False
     h.app.control.resume(run.id, actor="kim", reason="mended")
     assert h.drain(run).status is RunStatus.SUCCESS
+
+
+def test_an_optional_step_whose_condition_cannot_be_answered_is_left_out_and_the_reason_is_read(harness: type[Harness]) -> None:
+    wf = flow(key=False, retry=Retry(1))
+
+    @wf.optional.when(lambda step: int("x") > 0).step(Effect.READ)
+    def act(step: Step[Order]) -> int:
+        return 1
+
+    @wf.step(Effect.READ)
+    def after(step: Step[Order]) -> str:
+        return step.missing(act) or ""
+
+    h = harness(wf)
+    run = h.run(wf, Order())
+    assert run.status is RunStatus.PARTIAL_SUCCESS
+    assert "invalid literal" in run.output(after)
+    assert [str(one) for one in h.app.control.show(run.id).explanation.reasons] == [
+        "Step ACT has not begun: its condition 'int('x') > 0' could not be answered "
+        "(VALUE_ERROR: invalid literal for int() with base 10: 'x').",
+        "Step ACT is optional, so the run goes on without it.",
+    ]
 
 
 def test_all_branches_skipped_by_condition_still_let_the_join_run(harness: type[Harness]) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from halfway import Absent, Effect, Found, Mark, OutcomeUnknown, Retry, RetryLater, Risk, RunStatus, Step, StepFailed, Then
-from halfway.errors import Conflict, DefinitionError
+from halfway import Absent, Effect, Found, Mark, OutcomeUnknown, Retry, RetryLater, Risk, RunStatus, Step, StepFailed, Then, Workflow
+from halfway.errors import Conflict, DefinitionError, NotFound
 from tests.engine.harness import Calls, Harness, Order, flow, until
 
 
@@ -33,8 +33,6 @@ class Ledger(Calls):
 
 
 def campaign(calls: Ledger, *, probe: bool = False, **options: Any) -> Any:
-    from halfway import Workflow
-
     options.setdefault("retry", Retry(1))
     wf = Workflow("CAMPAIGN", Mails, version=1, owner="marketing", key=None)
 
@@ -154,6 +152,110 @@ def test_a_person_may_accept_what_became_of_the_items(harness: type[Harness]) ->
     run = h.drain(run)
     assert run.status is RunStatus.PARTIAL_SUCCESS
     assert run.output(report)["failed"] == 3
+
+
+@pytest.mark.parametrize(("bad", "status"), [(3, RunStatus.FAILED), (2, RunStatus.MANUAL_REQUIRED)])
+def test_items_that_are_done_are_not_left_out_but_accepted(harness: type[Harness], bad: int, status: RunStatus) -> None:
+    """Left out, what was done would be known to nobody who reads the step: so skip is refused, and mark-success keeps the results."""
+    calls = Ledger()
+    wf, _, report = campaign(calls, partial_from=0.9, failed_below=0.5)
+    h = harness(wf)
+    run = h.run(wf, Mails(to=names(4), bad=names(bad)))
+    assert run.status is status
+    with pytest.raises(Conflict, match=r"its items are through.* halfway mark-success RUN SEND --evidence … --reason …"):
+        h.app.control.skip(run.id, "SEND", actor="kim", reason="never mind")
+    shown = h.app.control.show(run.id)
+    commands = [one.command for one in shown.explanation.next]
+    assert f"halfway mark-success {run.id} SEND --evidence '…' --reason '…'" in commands
+    assert not [one for one in commands if " skip " in one]
+    assert shown.steps[1].output is None
+    h.app.control.mark_success(run.id, "SEND", actor="kim", reason="that will do", evidence="talked to marketing")
+    run = h.drain(run)
+    assert run.status is RunStatus.PARTIAL_SUCCESS
+    assert (run.output(report)["sent"], run.output(report)["failed"]) == (4 - bad, bad)
+    assert len([1 for name, _ in calls.made if name == "SEND"]) == 4
+
+
+def test_a_failed_step_of_items_has_no_output_until_somebody_accepts_them(harness: type[Harness]) -> None:
+    calls = Ledger()
+    wf, send, _ = campaign(calls)
+    run = harness(wf).run(wf, Mails(to=names(2), bad=names(2)))
+    assert run.status is RunStatus.FAILED
+    with pytest.raises(NotFound, match="has no output"):
+        run.output(send)
+
+
+BAD_KEYS: list[tuple[Any, str]] = [
+    (lambda to: "", "it has 0 characters."),
+    (lambda to: to * 200, "it has 1200 characters."),
+    (lambda to: 7, "it gave int."),
+    (lambda to: {}[to], "its function raised KeyError."),
+]
+
+
+@pytest.mark.parametrize(("key", "told"), BAD_KEYS)
+def test_an_item_without_a_key_is_told_by_its_place_and_a_resume_with_corrected_code_lists_anew(
+    harness: type[Harness], key: Any, told: str
+) -> None:
+    calls = Ledger()
+
+    def made(named: Any) -> Any:
+        wf = Workflow("CAMPAIGN", Mails, version=1, owner="marketing", key=None)
+
+        @wf.step(Effect.READ)
+        def recipients(step: Step[Mails]) -> list[str]:
+            calls.add("LIST")
+            return step.input.to
+
+        @wf.each(Effect.NOTIFY, recipients, key=lambda to: named(to) if to == "a00002" else to, evidence="the provider's log")
+        def send(step: Step[Mails], to: str) -> str:
+            calls.add("SEND", to)
+            return to
+
+        return wf
+
+    former, corrected = made(key), made(lambda to: f"third {to}")
+    h = harness(former)
+    run = h.run(former, Mails(to=names(4)))
+    assert run.status is RunStatus.FAILED
+    shown = h.app.control.show(run.id)
+    send = shown.steps[1]
+    assert (send.error_code, send.attempts) == ("ITEM_KEY_INVALID", 1)
+    assert send.message == (
+        f"Item 3 of step SEND cannot be named: {told} Its key must be a text of 1 to 512 characters. The list stays as it is: correct in "
+        "the code the function that names its items, which is key=. Then run a worker with that code, and resume the run: the items are "
+        "then listed anew."
+    )
+    assert [one.sentence.code for one in shown.explanation.next] == ["RESUME_CORRECTED"]
+    h.app.control.resume(run.id, actor="kim", reason="the code is corrected")
+    now = harness(corrected)
+    done = now.drain(now.app.get(corrected, run.id))
+    assert done.status is RunStatus.SUCCESS
+    assert sorted(calls.made) == [("LIST", None), *(("SEND", name) for name in names(4))]
+    rows = now.app.store.reading.items(run.id, "SEND", 1, after=0, limit=10)
+    assert [row.item for row in rows] == ["a00000", "a00001", "third a00002", "a00003"]
+
+
+def test_a_child_without_a_key_is_told_by_its_place(harness: type[Harness]) -> None:
+    child = Workflow("MAIL", Mails, version=1, owner="marketing", key=lambda mails: mails.to[0])
+    child.step(Effect.READ, name="LOOK")(look)
+    wf = Workflow("CAMPAIGN", Mails, version=1, owner="marketing", key=None)
+
+    @wf.children(child)
+    def send(step: Step[Mails]) -> Iterator[Mails]:
+        yield Mails(to=["a"])
+        yield Mails(to=[""])
+
+    h = harness(wf, child)
+    run = h.run(wf, Mails())
+    assert run.status is RunStatus.FAILED
+    told = h.app.control.show(run.id).steps[0].message
+    assert told.startswith("Item 2 of step SEND cannot be named: it has 0 characters.")
+    assert "Correct in the code the function that makes the inputs, or the key= of MAIL." in told
+    assert len(h.app.store.reading.runs()) == 1
+
+
+def look(step: Step[Mails]) -> None: ...
 
 
 def test_an_item_whose_answer_is_lost_is_looked_for_and_never_repeated(harness: type[Harness]) -> None:

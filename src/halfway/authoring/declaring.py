@@ -13,7 +13,7 @@ from typing_extensions import Unpack
 from halfway.authoring.children import ChildrenStep
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.drafts import Standing
-from halfway.authoring.graph import Graph, WorkflowDefinition
+from halfway.authoring.graph import Graph, WorkflowDefinition, written
 from halfway.authoring.items import ItemDecorator, ItemStep
 from halfway.authoring.options import ChildWork, Defaults, ItemWork, Work, fan_of
 from halfway.authoring.policy import DEFAULT_QUEUE, NO_ERRORS, THREE_TIMES
@@ -58,12 +58,20 @@ class StepDecorator(Generic[I, M]):
 class Steps(Waiting[I, M], Generic[I, M]):
     """The ways to declare a step; `M` is what reading its output adds when it may have none: None, or nothing."""
 
+    def __call__(self, *given: Never, **options: Never) -> Never:
+        """Refused: nothing is declared by a workflow alone, or by `optional` and `when(…)` alone."""
+        condition = "" if self._standing.condition is None else ".when(…)"
+        chain = f"@workflow{'.optional' if self._standing.optional else ''}{condition}"
+        raise self._refusal(f"{chain} does not say what is declared.", f"Write {chain}.step(Effect.X), or another way to declare a step.")
+
+    @written("@workflow.step(Effect.READ)")
     def step(self, effect: Effect, /, **options: Unpack[Work[I]]) -> StepDecorator[I, M]:
         """Declares a step; its effect decides what a lost answer means."""
         if effect not in tuple(Effect):
             raise self._refusal(f"{effect!r} is not an effect.", "Give a member of Effect, as in @workflow.step(Effect.READ).")
         return StepDecorator(self, Effect(effect), options)
 
+    @written("@workflow.transaction(psycopg.Connection)")
     def transaction(
         self, connection: type[DbT], /, **options: Unpack[Work[I]]
     ) -> Callable[[Callable[[Step[I], DbT], O]], TransactionStep[I, DbT, O, M]]:
@@ -92,6 +100,7 @@ class Steps(Waiting[I, M], Generic[I, M]):
             raise draft.refusal("it is a generator, which can only list what is there.", "Declare it with Effect.READ.")
         return self._keep(StreamStep[I, Any, M](draft), draft)
 
+    @written("@workflow.each(Effect.READ, items, key=lambda item: item.id)")
     def each(
         self, effect: Effect, items: StepDefinition[I, Iterable[ItemT]], /, *, key: Callable[[ItemT], str], **options: Unpack[ItemWork[I]]
     ) -> ItemDecorator[I, ItemT, M]:
@@ -122,6 +131,7 @@ class Steps(Waiting[I, M], Generic[I, M]):
 
         return declare
 
+    @written("@workflow.children(other)")
     def children(
         self, workflow: WorkflowDefinition[ChildT], /, **options: Unpack[ChildWork[I]]
     ) -> Callable[[Callable[[Step[I]], Iterable[ChildT]]], ChildrenStep[I, ChildT, M]]:
@@ -147,6 +157,7 @@ class Steps(Waiting[I, M], Generic[I, M]):
 
         return declare
 
+    @written("@workflow.when(condition).step(Effect.READ)")
     def when(self, condition: Callable[[Step[I]], bool], /) -> Steps[I, None]:
         """A step declared on this runs only if the condition holds; whoever reads its output must expect None.
 
@@ -158,6 +169,7 @@ class Steps(Waiting[I, M], Generic[I, M]):
             read_condition(condition)
         except Misshapen as bad:
             raise self._refusal(bad.problem, bad.remedy) from None
+        self._graph.conditions[id(condition)] = condition
         return Steps(self._graph, dataclasses.replace(self._standing, condition=condition))
 
     @property
@@ -189,6 +201,7 @@ class Part(Steps[I, Never], Generic[I]):
             raise self._refusal(f"include: {part!r} is no part.", "Give a Part.")
         if part._graph.closed:
             raise self._refusal(f"include: {part.name} is a workflow that was used.", "Move the common steps into a Part.")
+        part._graph.check_conditions()
         for definition, draft in part._graph.steps.values():
             draft.sealed = True
             self._graph.adopt(definition, draft)

@@ -32,6 +32,12 @@ def describe(error: BaseException) -> tuple[str, str]:
         return "UNKNOWN_ERROR", "The error could not be described."
 
 
+def named(error: BaseException, limit: int = 500) -> str:
+    """An exception in one line that can be stored: our code or its class, and what it says. Never raises."""
+    name = error.code if isinstance(error, HalfwayError) else type(error).__name__
+    return bounded(f"{name}: {' '.join(describe(error)[1].split())}", limit)
+
+
 def problems(error: ValidationError) -> str:
     """What is wrong and where, without the value itself."""
     found = error.errors(include_url=False, include_context=False, include_input=False)

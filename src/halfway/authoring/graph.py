@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from functools import wraps
+from typing import Any, Generic, TypeVar, cast
 
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.drafts import Draft, Standing
@@ -19,6 +21,7 @@ from halfway.errors import DefinitionError
 I = TypeVar("I")
 M = TypeVar("M")  # what reading an output adds when the step may be without one: Never or None
 DefinitionT = TypeVar("DefinitionT", bound=StepDefinition[Any, Any])
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,7 @@ class Graph:
         self.defaults = defaults
         self.steps: dict[str, tuple[StepDefinition[Any, Any], Draft]] = {}
         self.closed = False  # it was used, so that nothing can be declared any more
+        self.conditions: dict[int, Callable[..., object]] = {}  # said by when(…), and so far of no step
 
     def draft(
         self,
@@ -75,6 +79,7 @@ class Graph:
             raise self.refusal(f"step {name}: {bad.problem}", bad.remedy) from None
 
     def keep(self, definition: DefinitionT, draft: Draft) -> DefinitionT:
+        self.conditions.pop(id(draft.standing.condition), None)
         self.steps[draft.name] = (definition, draft)
         return definition
 
@@ -92,6 +97,12 @@ class Graph:
     def check_open(self, what: str) -> None:
         if self.closed:
             raise self.refusal(f"{what} after the workflow was used.", "Declare all steps before Halfway gets it.")
+
+    def check_conditions(self) -> None:
+        """Refuses a condition that is said of no step: what was meant to have it would always run, or be no step at all."""
+        for condition in self.conditions.values():
+            remedy = "Write @workflow.when(condition).step(Effect.X) above the function of a step, or remove it."
+            raise self.refusal(f"when({called(condition)}) is said of no step.", remedy)
 
     def refusal(self, problem: str, remedy: str) -> DefinitionError:
         return DefinitionError("DEFINITION", workflow=self.name, problem=problem, remedy=remedy)
@@ -115,6 +126,26 @@ class Graph:
                 raise Misshapen(f"after names {step.name}, which is no earlier step of {self.name}.", "Declare that step first.")
             found[step.name] = None
         return tuple(found)
+
+
+def written(example: str) -> Callable[[MethodT], MethodT]:
+    """Makes a decorator refuse arguments that do not fit, as those of one that is written without its parentheses; and say how."""
+
+    def told(method: MethodT) -> MethodT:
+        signature = inspect.signature(method)
+
+        @wraps(method)
+        def checked(self: Declaring[Any, Any], *given: object, **options: object) -> object:
+            try:
+                signature.bind(self, *given, **options)
+            except TypeError as error:
+                problem, remedy = f"{method.__name__}: {error}.", f"Write it as in {example}."
+                raise self._refusal(problem, remedy) from None  # pyright: ignore[reportPrivateUsage]
+            return method(self, *given, **options)
+
+        return cast(MethodT, checked)
+
+    return told
 
 
 class WorkflowDefinition(Generic[I]):

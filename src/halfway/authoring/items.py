@@ -16,7 +16,7 @@ from halfway.authoring.drafts import SETTLE, Draft, first_line
 from halfway.authoring.options import TIMEOUT
 from halfway.authoring.policy import THREE_TIMES, Retry, microseconds
 from halfway.authoring.step import Absent, Artifact, AsyncMark, CannotTell, Failure, Found, Mark, Step
-from halfway.authoring.undo import Maybe, UndoOptions, undoing
+from halfway.authoring.undo import Maybe, UndoOptions, check_risk, undoing
 from halfway.authoring.values import decode
 from halfway.domain.spec import Effect, ProbeSpec, Risk
 
@@ -120,6 +120,7 @@ class ItemStep(StepDefinition[I, Items[O] | M], Generic[I, ItemT, O, M]):
 
         HIGH and CRITICAL wait for a person, once for all items.
         """
+        check_risk(self._draft, risk)
         options = UndoOptions(
             risk=risk, effect=effect, idempotent=idempotent, approver=approver, retry=retry, timeout=timeout, evidence=evidence
         )

@@ -10,6 +10,7 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from halfway.authoring.events import is_name
+from halfway.authoring.graph import written
 from halfway.authoring.options import Defaults, positive
 from halfway.authoring.policy import microseconds
 from halfway.authoring.schemas import Misshapen
@@ -46,6 +47,7 @@ class Scheduled(Triggered[I], Generic[I]):
         super().__init__(name, input, defaults)
         self._schedules: dict[str, Schedule[I]] = {}
 
+    @written("@workflow.schedule('0 18 * * *', tz='Europe/Berlin')")
     def schedule(
         self, cron: str | None = None, /, *, every: timedelta | None = None, at: datetime | None = None, tz: str = "UTC",
         name: str | None = None, overlap: OverlapName = "START", catch_up: CatchUpName = "ONE", limit: int = 100,
@@ -57,6 +59,9 @@ class Scheduled(Triggered[I], Generic[I]):
         another is started, the tick is skipped, or it waits. catch_up: which ticks are made up for after an outage or a pause: none, the
         newest, or as many of the newest as `limit` says.
         """
+
+        if callable(cron):  # without its parentheses it would declare nothing
+            raise self._refusal("schedule does not say when it is due.", "Write it as in @workflow.schedule('0 18 * * *').")
 
         def declare(function: Callable[[datetime], I | None]) -> Callable[[datetime], I | None]:
             called_so = called(function).upper() if name is None else name

@@ -16,7 +16,7 @@ from halfway.authoring.options import TIMEOUT
 from halfway.authoring.policy import THREE_TIMES, Errors, Retry, microseconds
 from halfway.authoring.step import Absent, AsyncMark, CannotTell, Found, Host, Mark, Step
 from halfway.authoring.tools import HandOver, Tools
-from halfway.authoring.undo import Drafting, Maybe, TransactionUndo, UndoDecorator, UndoOptions, UndoProbe, undoing
+from halfway.authoring.undo import Drafting, Maybe, TransactionUndo, UndoDecorator, UndoOptions, UndoProbe, check_risk, undoing
 from halfway.domain.spec import WAITS, Effect, ProbeSpec, Risk, Sort, WaitSpec
 from halfway.errors import StepFailed
 
@@ -144,6 +144,7 @@ class EffectStep(StepDefinition[I, O | M], Generic[I, O, M]):
         notifies or changes; `draft` makes what this person is shown. `effect` is what the undo itself does; by default the same.
         `probe` looks whether the undo happened; its Absent counts only `settle` after the attempt was gone.
         """
+        check_risk(self._draft, risk)
         options = UndoOptions(
             risk=risk, effect=effect, idempotent=idempotent, probe=probe, draft=draft, approver=approver, retry=retry, timeout=timeout,
             evidence=evidence, settle=settle,
@@ -174,6 +175,7 @@ class TransactionStep(StepDefinition[I, O | M], Generic[I, DbT, O, M]):
         self, risk: Risk, /, *, approver: str = "", retry: Retry = THREE_TIMES
     ) -> Callable[[TransactionUndo[I, DbT, O]], TransactionUndo[I, DbT, O]]:
         """Declares the function that corrects what the step wrote; it is a transaction too, and takes step, connection and output."""
+        check_risk(self._draft, risk)
         options = UndoOptions(risk=risk, effect=None, approver=approver, retry=retry, timeout=TIMEOUT)
 
         def declare(function: TransactionUndo[I, DbT, O]) -> TransactionUndo[I, DbT, O]:

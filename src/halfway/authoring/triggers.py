@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from halfway.authoring.building import input_adapter
 from halfway.authoring.declaring import Part
 from halfway.authoring.events import Event
-from halfway.authoring.graph import WorkflowDefinition
+from halfway.authoring.graph import WorkflowDefinition, written
 from halfway.authoring.options import Defaults
 from halfway.authoring.run import Run
 from halfway.authoring.schemas import Misshapen
@@ -52,6 +52,7 @@ class Triggered(Part[I], WorkflowDefinition[I], Generic[I]):
             raise self._refusal(bad.problem, bad.remedy) from None
         self._triggers: dict[tuple[str, str], Trigger[I]] = {}
 
+    @written("@workflow.starts_on(event)")
     def starts_on(self, event: Event[T], /) -> Callable[[Callable[[T], I | None]], Callable[[T], I | None]]:
         """Declares that an event starts a run; the function makes its input from the payload, or says None: no run."""
         if not isinstance(event, Event):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -63,6 +64,7 @@ class Triggered(Part[I], WorkflowDefinition[I], Generic[I]):
 
         return declare
 
+    @written("@workflow.starts_after(other)")
     def starts_after(
         self, workflow: WorkflowDefinition[OtherT], /, *statuses: RunStatus
     ) -> Callable[[Callable[[Run[OtherT]], I | None]], Callable[[Run[OtherT]], I | None]]:

@@ -48,8 +48,6 @@ class UndoOptions:
 
     def check(self, draft: Draft) -> None:
         """Raises Misshapen for what cannot work."""
-        if not isinstance(self.risk, Risk):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Misshapen(f"{self.risk!r} is not a risk.", "Give a member of Risk, as in compensate(Risk.LOW).")
         if draft.effect is Effect.READ:
             raise Misshapen("it has an undo, but a READ changes nothing.", "Remove the undo.")
         if self.effect is not None and self.effect not in tuple(Effect):
@@ -89,6 +87,12 @@ class UndoDecorator(Generic[I, O]):
         names = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]
         self._draft.undo = undoing(self._draft, function, self._options, names)
         return function
+
+
+def check_risk(draft: Draft, risk: object) -> None:
+    """Refuses an undo that does not say its risk, as one that is written without its parentheses."""
+    if not isinstance(risk, Risk):
+        raise draft.refusal(f"{risk!r} is not a risk.", "Give a member of Risk, as in compensate(Risk.LOW).")
 
 
 def undoing(draft: Draft, function: Callable[..., object], options: UndoOptions, names: dict[str, Any]) -> Undoing:

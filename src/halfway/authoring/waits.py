@@ -15,7 +15,7 @@ from typing_extensions import Unpack
 from halfway.authoring.definition import StepDefinition
 from halfway.authoring.drafts import Draft, first_line
 from halfway.authoring.events import Event
-from halfway.authoring.graph import Declaring, WorkflowDefinition
+from halfway.authoring.graph import Declaring, WorkflowDefinition, written
 from halfway.authoring.keys import key_adapter
 from halfway.authoring.options import Place, check_then, positive
 from halfway.authoring.policy import THREE_TIMES, microseconds
@@ -110,6 +110,7 @@ class Waiting(Declaring[I, M], Generic[I, M]):
         on_timeout: Literal[Then.FAIL, Then.CANCEL, Then.MANUAL],
         **options: Unpack[Place[I]],
     ) -> Callable[[Key[I]], WaitStep[I, Run[ChildT], M]]: ...
+    @written("@workflow.wait_for(event, timeout=timedelta(days=1), on_timeout=Then.FAIL)")
     def wait_for(
         self,
         source: Event[Any] | WorkflowDefinition[Any],
@@ -138,10 +139,12 @@ class Waiting(Declaring[I, M], Generic[I, M]):
         except Misshapen as bad:
             raise self._refusal(f"wait_for: {bad.problem}", bad.remedy) from None
 
+    @written("@workflow.wait_until()")
     def wait_until(self, **options: Unpack[Place[I]]) -> Callable[[Callable[[Step[I]], Maybe[datetime]]], WaitStep[I, datetime, M]]:
         """Declares a wait for a time; the function says which, with its time zone."""
         return self._waiting(WaitSpec(), Sort.TIME, options, _times(), _times())
 
+    @written("@workflow.approval('role', expires=timedelta(days=1), on_expiry=Then.FAIL)")
     def approval(
         self,
         role: str,

@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from halfway.authoring.building import Built, Runbook, build, check_workflow
 from halfway.authoring.definition import StepDefinition
+from halfway.authoring.graph import written
 from halfway.authoring.keys import key_of
 from halfway.authoring.options import Defaults
 from halfway.authoring.policy import DEFAULT_QUEUE, NO_ERRORS, THREE_TIMES, Budget, Errors, Queue, Retry
@@ -98,6 +99,7 @@ class Workflow(Scheduled[I], Generic[I]):
         except Misshapen as bad:
             raise self._refusal(bad.problem, bad.remedy) from None
 
+    @written("@workflow.takes_over(former)")
     def takes_over(
         self,
         former: Workflow[OldI],
@@ -110,6 +112,8 @@ class Workflow(Scheduled[I], Generic[I]):
         at: which step a former step has become; None: it is left behind. Steps that keep name, kind and shape need not be named.
         Nothing moves by itself: a person orders it with `halfway move`.
         """
+        if not isinstance(former, Workflow):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise self._refusal(f"takes_over: {former!r} is no workflow.", "Give the earlier version.")
         if former.name != self.name:
             raise self._refusal(f"takes_over: {former!r} is no version of it.", "Give the Workflow of the same name.")
         if former.version >= self.version:
@@ -191,6 +195,7 @@ class Workflow(Scheduled[I], Generic[I]):
 
     def _build(self) -> Built:
         if self._built is None:
+            self._graph.check_conditions()
             triggers = tuple(trigger.spec for trigger in self._triggers.values())
             schedules = tuple(schedule.spec for schedule in self._schedules.values())
             takeovers = tuple(made.to_spec() for _, (_, made) in sorted(self._takeovers.items()))

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from halfway.cli.carrying import counts, print_batch, progress
-from halfway.cli.i18n import _
+from halfway.cli.i18n import _, translated
 from halfway.cli.options import common, document, giver, person, where, why
 from halfway.cli.output import bounded, chat, print_json, short_time, table
 from halfway.cli.place import control
@@ -144,7 +144,7 @@ def _foreseen(one: Foreseen) -> tuple[str, ...]:
     made = None if one.plan is None else one.plan.plan
     state = "" if made is None else f"{made.before.value} → {made.after.value}"
     again = "" if made is None else ", ".join(made.again)
-    return one.run, bounded(one.key or "", 40), one.step or "", state, again, bounded(one.refused, 200)
+    return one.run, bounded(one.key or "", 40), one.step or "", state, again, bounded(translated(one.refused), 200)
 
 
 def _created(made: BatchShown, as_json: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import click
 
@@ -12,10 +12,11 @@ from halfway.cli.options import common, where
 from halfway.cli.output import chat, clean, print_json
 from halfway.cli.place import control, find_place, load_app
 from halfway.cli.versions import exit_of, print_impact
-from halfway.domain.check import Contract, Finding, contract_of
+from halfway.domain.check import Finding
 from halfway.domain.check import check as find_holes
+from halfway.domain.clauses import Contract, contract_of
 from halfway.domain.drawing import mermaid_lines, text_lines
-from halfway.domain.picture import picture_of
+from halfway.domain.picture import Picture, picture_of
 from halfway.domain.spec import FanSpec, Sort, StepSpec, WorkflowSpec
 from halfway.domain.svg import svg
 from halfway.errors import Exit, NotFound
@@ -94,7 +95,7 @@ def _print(spec: WorkflowSpec, findings: tuple[Finding, ...]) -> None:
     for step in spec.steps:
         click.echo(f"\n  {click.style(step.name, bold=True)}  {_effect(step)}")
         for name, text in _parts(contract_of(step, spec)):
-            click.echo(f"    {name}: {text}")
+            click.echo(f"    {name}: {translated(text)}")
         for finding in findings:
             if finding.step == step.name:
                 _print_finding(finding)
@@ -108,6 +109,7 @@ def _print_finding(finding: Finding) -> None:
 
 
 def _parts(contract: Contract) -> Iterator[tuple[str, str]]:
+    yield from ((name, text) for name, text in ((_("starts"), contract.starts), (_("for many"), contract.many)) if text)
     yield _("evidence"), contract.evidence
     yield _("a lost answer"), contract.rule
     yield _("stop"), contract.stop_condition
@@ -131,7 +133,8 @@ def _json(spec: WorkflowSpec, findings: tuple[Finding, ...]) -> dict[str, object
 
 def _step_json(step: StepSpec, contract: Contract) -> dict[str, object]:
     return {
-        **_node(step), "evidence": contract.evidence, "lostAnswer": contract.rule, "stopCondition": contract.stop_condition,
+        **_node(step), "starts": contract.starts or None, "forMany": contract.many or None,
+        "evidence": contract.evidence, "lostAnswer": contract.rule, "stopCondition": contract.stop_condition,
         "approver": contract.approver,
     }  # fmt: skip
 
@@ -159,11 +162,23 @@ def graph(*, kind: str, form: str, app: str | None, url: str | None, as_json: bo
     if as_json:
         print_json([{"type": spec.type, "version": spec.version, "steps": [_node(step) for step in spec.steps]} for spec in specs])
     elif form == "svg":
-        click.echo(svg(picture_of(specs[-1])), nl=False)
+        click.echo(svg(in_words(picture_of(specs[-1]))), nl=False)
     else:
         for spec in specs:
             lines = mermaid_lines if form == "mermaid" else text_lines
-            click.echo("\n".join(map(clean, lines(picture_of(spec)))))
+            click.echo("\n".join(map(clean, lines(in_words(picture_of(spec))))))
+
+
+def in_words(picture: Picture) -> Picture:
+    """The picture for who reads the chosen language; names and kinds of effects stay."""
+    nodes = (replace(one, kind=translated(one.kind), details=tuple(map(_listed, one.details))) for one in picture.nodes)
+    lines = (replace(one, label=translated(one.label)) for one in picture.lines)
+    return replace(picture, subtitle=_listed(picture.subtitle), nodes=tuple(nodes), lines=tuple(lines), back=translated(picture.back))
+
+
+def _listed(text: str) -> str:
+    whole = translated(text)
+    return whole if whole != text else ", ".join(map(translated, text.split(", ")))
 
 
 def _node(step: StepSpec) -> dict[str, object]:

@@ -51,7 +51,7 @@ class Lazy(click.Group):
         args = list(sys.argv[1:] if args is None else args)
         if os.environ.get("NO_COLOR"):
             extra.setdefault("color", False)
-        speak(_given(args, "--lang"))
+        speak("en" if "--json" in args else _given(args, "--lang"))  # what programs read is never translated
         code: object = Exit.OK
         try:
             self._main_shell_completion(extra, prog_name or "halfway", complete_var)

@@ -169,5 +169,5 @@ def _line(line: Mapping[str, object]) -> tuple[str, ...]:
         moved,
         bounded(str(line["reason"] or ""), 60),
         bounded(str(line["evidence"] or ""), 60),
-        bounded(str(line["refused"] or ""), 200),
+        bounded(translated(str(line["refused"] or "")), 200),
     )

@@ -10,8 +10,26 @@ from dataclasses import dataclass
 
 import click
 
-from halfway.cli.i18n import _, tell
+from halfway.cli.i18n import _, tell, translated
 from halfway.errors import Exit, HalfwayError
+
+# What click says about a command that cannot be read; by what it is about, so that other languages have it.
+USAGE = {
+    "command": "No such command '{0}'.",
+    "argument": "Missing argument '{0}'.",
+    "option": "Missing option '{0}'.",
+    "extra": "Got unexpected extra argument ({0})",
+    "extras": "Got unexpected extra arguments ({0})",
+    "unknown": "No such option '{0}'.",
+    "similar": "Did you mean '{0}'?",
+    "several": "(Did you mean one of: {0}?)",
+    "value": "Option '{0}' requires an argument.",
+    "no value": "Option '{0}' does not take a value.",
+    "invalid": "Invalid value for '{0}': {1}",
+    "type": "'{0}' is not a valid {1}.",
+    "range": "{0} is not in the range {1}.",
+    "choice": "'{0}' is not one of {1}.",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,4 +76,4 @@ def _misused(error: click.ClickException) -> Mishap:
     hint = f" {_('See: {command} --help').format(command=command)}" if context is not None else ""
     if isinstance(error, click.NoSuchOption):
         hint = f" {_('Write -- before an argument that begins with a dash.')}{hint}"
-    return Mishap(code="USAGE", message=text, told=text + hint, params={}, exit=Exit.USAGE, command=command)
+    return Mishap(code="USAGE", message=text, told=translated(text) + hint, params={}, exit=Exit.USAGE, command=command)

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from halfway.cli.i18n import _
+from halfway.cli.i18n import _, translated
 from halfway.cli.options import common, giver, person, where, why
 from halfway.cli.output import bounded, chat, heading, print_json, short_time, table
 from halfway.cli.place import control
@@ -201,7 +201,7 @@ def _print_backfill(done: Backfill, as_json: bool) -> None:
         print_json(done.to_json())
         return
     for due, error in done.failed:
-        click.echo(f"{rfc3339(due)}  {bounded(error, 200)}")
+        click.echo(f"{rfc3339(due)}  {bounded(translated(error), 200)}")
     told = _("Times: {total}; had a run: {had}; started: {started}; nothing to start: {declined}; failed: {failed}.")
     chat(told.format(total=done.total, had=done.had, started=done.started, declined=done.declined, failed=len(done.failed)))
 
@@ -222,7 +222,8 @@ def _line(one: ScheduleShown) -> tuple[str, ...]:
     row = one.row
     following = one.coming[0].isoformat() if one.coming else ""
     return (
-        row.type, row.name, one.state, when(row.spec), row.spec.zone, following, str(one.waiting or ""), bounded(one.error or "", 100),
+        row.type, row.name, one.state, when(row.spec), row.spec.zone, following, str(one.waiting or ""),
+        bounded(translated(one.error or ""), 100),
     )  # fmt: skip
 
 
@@ -232,9 +233,10 @@ def _print(shown: ScheduleShown, as_json: bool) -> None:
         return
     row, spec = shown.row, shown.row.spec
     heading(f"{row.type}:v{row.version} {row.name}")
-    click.echo(f"  {shown.state}  {when(spec)}  {spec.zone}  overlap {spec.overlap.value}  catch-up {spec.catch_up.value}")
+    policies = _("overlap {overlap}  catch-up {catch_up}").format(overlap=spec.overlap.value, catch_up=spec.catch_up.value)
+    click.echo(f"  {shown.state}  {when(spec)}  {spec.zone}  {policies}")
     if shown.error is not None:
-        click.echo(f"  {_('error')}: {bounded(shown.error, 200)}")
+        click.echo(f"  {_('error')}: {bounded(translated(shown.error), 200)}")
     for due in shown.coming:
         click.echo(f"  {_('next')}: {due.isoformat()}")
     for missed in shown.missed:
@@ -247,5 +249,5 @@ def _print(shown: ScheduleShown, as_json: bool) -> None:
 
 def _tick(tick: TickRow) -> tuple[str, ...]:
     origin = "" if tick.origin == "SCHEDULE" else f" ({tick.origin})"
-    error = "" if tick.error is None else bounded(tick.error, 100)
+    error = "" if tick.error is None else bounded(translated(tick.error), 100)
     return (short_time(instant(tick.due)), tick.outcome + origin, tick.run_id or "", tick.status or "", tick.reason, error)

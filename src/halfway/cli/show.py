@@ -83,7 +83,7 @@ def _sign(effect: EffectView) -> str:
 
 def _evidence(text: str) -> str:
     """The evidence of a contract is made of parts; those that are not the author's own words are translated."""
-    return "; ".join(translated(part) for part in bounded(text, 500).split("; "))
+    return translated(bounded(text, 500))
 
 
 def _waits(shown: Shown) -> None:
@@ -204,7 +204,7 @@ def _result(step: StepShown) -> str:
         return how_many(step.items)
     if step.error_code or step.message:
         code = step.error_code if step.error_code and not step.message.startswith(step.error_code) else ""
-        return bounded(f"{code} {step.message}", 90)
+        return bounded(f"{code} {translated(step.message)}", 90)
     return "" if step.output is None else bounded(json.dumps(step.output, ensure_ascii=False), 90)
 
 
@@ -229,7 +229,7 @@ def _timeline(shown: Shown) -> None:
                 f"{line.before} → {line.after}",
                 bounded(line.reason),
                 bounded(line.evidence),
-                bounded(line.refused or ""),
+                bounded(translated(line.refused or "")),
             )
             for line in shown.audit
         ]

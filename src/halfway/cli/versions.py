@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from halfway.cli.i18n import _, tell, translated
+from halfway.cli.i18n import _, in_words, tell
 from halfway.cli.options import common, confirms, giver, person, where
 from halfway.cli.orders import tell_order
 from halfway.cli.output import chat, coloured, heading, print_json, table
@@ -62,7 +62,13 @@ def move(*, run: str | None, all_of: str | None, to: int | None, dry_run: bool, 
 def _print_plan(shown: MoveShown, as_json: bool) -> None:
     if as_json:
         print_json(shown.to_json())
-        return
+    else:
+        _tell_plan(shown)
+    if not shown.move.possible:
+        click.get_current_context().exit(Exit.CONFLICT)
+
+
+def _tell_plan(shown: MoveShown) -> None:
     one = shown.move
     told = _("move: {type} {run}, from version {version} to {to}")
     heading(told.format(type=shown.type, run=shown.run, version=one.version, to=one.to))
@@ -99,8 +105,7 @@ def _named(pairs: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _reason(problem: Problem) -> str:
-    params = {name: translated(value) if isinstance(value, str) else value for name, value in problem.params}
-    return _(REASONS[problem.code]).format(**params)
+    return in_words(REASONS[problem.code], dict(problem.params))
 
 
 def _move_many(runs: Control, which: str, given: dict[str, Any], *, dry_run: bool, as_json: bool) -> None:

@@ -228,7 +228,8 @@ class Actions:
         if request.expected is not None and request.expected != snapshot.run.revision:
             raise Conflict("REVISION_STALE", run=run_id, expected=request.expected, actual=snapshot.run.revision)
         if request.plan is not None and plan(spec, snapshot, request.order, tx.now).hash != request.plan:
-            raise Conflict("PLAN_OUTDATED", run=run_id, plan=request.plan, command="halfway plan")
+            command = f"halfway plan {run_id} {request.action}" + (f" {request.step}" if request.step else "")
+            raise Conflict("PLAN_OUTDATED", run=run_id, plan=request.plan, command=command)
         if isinstance(request.order, (Approved, Rejected)):
             audit = audit._replace(evidence=self._shown(run_id, spec, request))
         draft = Draft(spec, snapshot, tx.now, input=loaded.input, outputs=dict(loaded.outputs))

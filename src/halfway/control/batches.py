@@ -130,7 +130,7 @@ class Bulk:
 
     def _begin(self, row: BatchRow) -> None:
         if row.state in ("STOPPED", "DONE"):
-            raise _refuse(row, "it has ended.", f"What failed can be ordered again: halfway batch retry-failed {row.batch.id}")
+            raise _refuse(row, "it has ended.", f"What failed can be ordered again: halfway batch retry-failed {row.batch.id} --reason …")
         if row.state != "RUNNING" and not self._rows.set_state(row.batch.id, row.state, "RUNNING"):
             raise _refuse(self._find(row.batch.id), "somebody else has just changed it.", "Look at it again.")
 

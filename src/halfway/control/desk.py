@@ -13,7 +13,7 @@ from halfway.control.access import hearers
 from halfway.control.actions import Actions
 from halfway.control.items import ItemsShown, counted, items_shown
 from halfway.control.shown import audit_shown, instant, plan_json, rfc3339, what_is_shown
-from halfway.domain.check import contract_of
+from halfway.domain.clauses import contract_of
 from halfway.domain.explain import Explanation, explain
 from halfway.domain.facts import Order
 from halfway.domain.plan import Plan, plan

@@ -16,10 +16,10 @@ from halfway.control.versions import PAGE, Versions
 from halfway.domain.draft import Audit, Change, Draft
 from halfway.domain.facts import LookAgain
 from halfway.domain.lifecycle import RunStatus
-from halfway.domain.moving import Move, Problem, close_waits, plan_move, problem
+from halfway.domain.moving import NOTES, Move, Problem, close_waits, plan_move, problem
 from halfway.domain.run import Key, Snapshot
 from halfway.domain.spec import WorkflowSpec
-from halfway.errors import Conflict, HalfwayError, NotFound
+from halfway.errors import Conflict, HalfwayError, NotFound, Told
 from halfway.ports import Detail, Loaded, Moved, Turn
 
 Json = dict[str, Any]
@@ -148,7 +148,7 @@ def _carry_over(tx: Turn, loaded: Loaded, asked: _Asked) -> Draft:
     run_id, revision = snapshot.run.id, snapshot.run.revision
     move = _with(plan_move(asked.spec, to, snapshot, texts.whole, asked.given_up), texts)
     if asked.plan is not None and move.hash != asked.plan:
-        raise Conflict("PLAN_OUTDATED", run=run_id, plan=asked.plan, command="halfway move --dry-run")
+        raise Conflict("PLAN_OUTDATED", run=run_id, plan=asked.plan, command=f"halfway move {run_id} --dry-run")
     _refuse_problems(run_id, move)
     closed = close_waits(asked.spec, snapshot, tx.now)
     if closed:
@@ -159,7 +159,7 @@ def _carry_over(tx: Turn, loaded: Loaded, asked: _Asked) -> Draft:
     tx.moves.move(moved)
     now = tx.load([run_id])[run_id]
     draft = Draft(to, now.snapshot, tx.now, input=now.input, outputs=dict(now.outputs))
-    draft.audit = asked.audit
+    draft.audit = asked.audit._replace(before=snapshot.run.status)
     draft.take(LookAgain())
     change = draft.change()
     if change is not None:
@@ -208,7 +208,7 @@ def _with(move: Move, texts: Texts) -> Move:
 
 def _refuse_problems(run_id: str, move: Move) -> None:
     if move.problems:
-        told = " ".join(map(str, move.problems))
+        told = Told((NOTES[one.code], dict(one.params)) for one in move.problems)
         remedy = f"See all of it with: halfway move {run_id} --dry-run"
         raise Conflict("ACTION_REFUSED", action="move", run=run_id, problem=told, remedy=remedy)
 

@@ -23,7 +23,7 @@ from halfway.control.moving import Moving
 from halfway.control.queues import QueueDesk
 from halfway.control.schedules import Calendar
 from halfway.control.shown import AuditShown, CallShown, audit_shown, call_shown, instant, json_text, moment, plan_json, rfc3339
-from halfway.control.steps import StepShown, steps_shown
+from halfway.control.steps import StepShown, said_by_conditions, steps_shown
 from halfway.domain.critical_path import Leg, critical_path
 from halfway.domain.explain import EffectView, Explanation, explain
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
@@ -295,8 +295,9 @@ def _shown(
     """Puts together what the database knows about one run."""
     run, records = detail.run, {one.record.key: one.record for one in detail.records}
     explanation = explain(
-        spec, Snapshot(run, records), detail.now, workers=workers, traffic=traffic, counts=counted(detail.counts), stuck=_stuck(relatives)
-    )
+        spec, Snapshot(run, records), detail.now, workers=workers, traffic=traffic, counts=counted(detail.counts), stuck=_stuck(relatives),
+        said=said_by_conditions(detail),
+    )  # fmt: skip
     steps = tuple(steps_shown(spec, detail, waits, explanation.effects, troubled))
     return Shown(
         id=run.id, type=run.type, version=run.version, status=run.status, revision=run.revision, correlation_id=run.correlation_id,

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple, NoReturn
 
+from halfway.authoring.failures import named
 from halfway.authoring.redaction import redact
 from halfway.authoring.workflow import Workflow
 from halfway.control.access import Can, Demand
@@ -16,7 +17,7 @@ from halfway.control.shown import instant, moment, rfc3339
 from halfway.domain.draft import Audit
 from halfway.domain.spec import ScheduleSpec, WorkflowSpec
 from halfway.domain.ticks import next_tick, ticks, told_in
-from halfway.errors import Conflict, DatabaseError, HalfwayError, InvalidInput, NotAllowed, NotFound
+from halfway.errors import Conflict, DatabaseError, InvalidInput, NotAllowed, NotFound
 from halfway.ports import MissedRow, NewRun, Reading, RunStore, ScheduleDetail, ScheduleRow, TickRow, Timetable
 
 Json = dict[str, Any]
@@ -122,10 +123,17 @@ class Calendar:
         """Starts a run as if the schedule were due now, also while it is paused; answers the run's id."""
         audit = self._asked(type, name, "schedule-trigger", actor, reason)
         now = self._timetable.now()
-        run = self._code(type, name, audit, now, audit.actor)
+        self._workflow(type, name, audit)
+        try:
+            run = self.run_of(type, name, now, actor=audit.actor)
+            started = None if run is None else self._timetable.order(type, name, now, origin="TRIGGER", run=run, audit=audit)
+        except DatabaseError:
+            raise
+        except Exception as error:  # the author's own, or the key belongs to another run
+            problem = f"no run can be made for {rfc3339(instant(now))}: {named(error).rstrip('.')}."
+            self._refuse(type, name, audit, problem, "Correct its function, or what that reads, then order it again.", cause=error)
         if run is None:
             self._refuse(type, name, audit, "its function says that there is nothing to start now.", "")
-        started = self._timetable.order(type, name, now, origin="TRIGGER", run=run, audit=audit)
         if started is None:
             self._refuse(type, name, audit, "a run was started for this very moment.", "Order it again.")
         self._wake(started.ready)
@@ -180,7 +188,7 @@ class Calendar:
     def _set_paused(self, type: str, name: str, paused: bool, audit: Audit) -> ScheduleShown:
         if not self._timetable.set_paused(type, name, paused=paused, audit=audit):
             state = self.show(type, name).state
-            self._refuse(type, name, audit, f"it is {state}.", "Look at it with: halfway schedule show")
+            self._refuse(type, name, audit, f"it is {state}.", f"Look at it with: halfway schedule show {type} {name}")
         return self.show(type, name)
 
     def _fill(self, type: str, name: str, tick: int, state: Backfill, audit: Audit) -> Backfill:
@@ -190,8 +198,7 @@ class Calendar:
         except DatabaseError:
             raise
         except Exception as error:  # one time for which no run can be made must not stop the others
-            code = error.code if isinstance(error, HalfwayError) else error.__class__.__name__
-            return state._replace(failed=(*state.failed, (instant(tick), f"{code}: {error}"[:500])))
+            return state._replace(failed=(*state.failed, (instant(tick), named(error))))
         if run is None:
             return state._replace(declined=state.declined + 1)
         if started is None:  # the scheduler, or another backfill, was faster
@@ -244,10 +251,6 @@ class Calendar:
             raise refused
         return audit
 
-    def _code(self, type: str, name: str, audit: Audit, due: int, actor: str) -> NewRun | None:
-        self._workflow(type, name, audit)
-        return self.run_of(type, name, due, actor=actor)
-
     def _workflow(self, type: str, name: str, audit: Audit) -> None:
         """Refuses an order whose function is not here, or is that of an older version."""
         row, workflow = self._find(type, name).row, self._newest.get(type)
@@ -255,10 +258,10 @@ class Calendar:
             problem = f"the code of {type}:v{row.version} is not here."
             self._refuse(type, name, audit, problem, "Name the app of that version: --app module:name.")
 
-    def _refuse(self, type: str, name: str, audit: Audit, problem: str, remedy: str) -> NoReturn:
+    def _refuse(self, type: str, name: str, audit: Audit, problem: str, remedy: str, *, cause: Exception | None = None) -> NoReturn:
         refused = Conflict("SCHEDULE_REFUSED", action=audit.action, schedule=name, workflow=type, problem=problem, remedy=remedy)
         self._timetable.note(type, name, audit._replace(refused=str(refused)))
-        raise refused
+        raise refused from cause
 
 
 def _shown(detail: ScheduleDetail, now: int, coming: int) -> ScheduleShown:

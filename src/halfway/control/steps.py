@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from halfway.authoring.failures import bounded
 from halfway.control.items import NONE, ItemShown, ItemsShown, items_shown
 from halfway.control.shown import instant, moment, rfc3339, what_is_shown
 from halfway.domain.effects import EffectView, state_of
+from halfway.domain.items import have_failed
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.run import PROBE_OF, Happened, Key, Kind
 from halfway.domain.spec import Sort, StepSpec, WorkflowSpec
@@ -200,6 +202,12 @@ def _step(
     )  # fmt: skip
 
 
+def said_by_conditions(detail: Detail) -> dict[Key, str]:
+    """What conditions said that could not be answered."""
+    failed = [one for one in detail.records if one.record.key.kind is Kind.CONDITION and one.record.status is RecordStatus.FAILED]
+    return {one.record.key: bounded(f"{one.record.code}: {one.error}" if one.error else one.record.code, 300) for one in failed}
+
+
 def _is_past(one: RecordDetail, last: int) -> bool:
     return one.record.key.kind is Kind.STEP and one.record.key.round < last
 
@@ -222,8 +230,8 @@ def _probe_said(records: Mapping[Kind, RecordDetail]) -> str:
 
 
 def _output(own: RecordDetail | None) -> object:
-    """A step that waits has said what for, and has no output yet."""
-    if own is None or own.output is None or own.record.status is RecordStatus.WAITING:
+    """A step that waits has said what for, and has no output yet; of one whose items have failed it is kept for who accepts them."""
+    if own is None or own.output is None or own.record.status is RecordStatus.WAITING or have_failed(own.record):
         return None
     return json.loads(own.output)
 

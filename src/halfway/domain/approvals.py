@@ -78,7 +78,7 @@ def _another_pair_of_eyes(turn: Turn, record: Record, by: str) -> None:
     requester = turn.run.actor
     if not requester:
         problem = f"{record.key.step} needs another person than the one who asked for the run, and nobody knows who that was."
-        raise _refuse(turn, "approve", problem, "Name it when the run is started: actor=…, or halfway start --as …")
+        raise _refuse(turn, "approve", problem, "Name it when the run is started: actor=…, or halfway start TYPE --as …")
     if requester == by:
         raise _refuse(turn, "approve", f"{by} has asked for this run, and {record.key.step} needs another person.")
 

@@ -1,6 +1,6 @@
 """Looking at a definition before its first run: holes in the contract, and what would better be otherwise.
 
-Pure: it reads the Spec only. `contract_of` says what a step's contract is in plain words (R-J1).
+Pure: it reads the Spec only.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from halfway.domain.spec import Effect, Sort, StepSpec, Then, WaitSpec, WorkflowSpec
-from halfway.domain.strategy import acts, is_final, leads_back, strategies
+from halfway.domain.strategy import acts, is_final, leads_back
 
 Level = Literal["error", "warning", "note"]
 
@@ -26,18 +26,6 @@ class Finding:
     remedy: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Contract:
-    """What is known about a step before it runs (R-J1)."""
-
-    evidence: str  # what proves that it ran
-    rule: str  # what a lost answer means
-    stop_condition: str  # when no further attempt is made
-    approver: str  # the role that decides about the next attempt
-    strategy: str  # what its final failure leads to (R-D5)
-    undo: str  # what happens to it when the run is undone
-
-
 def check(spec: WorkflowSpec, roles: Mapping[str, Sequence[str]] | None = None) -> tuple[Finding, ...]:
     """All findings of a workflow, errors first, then in order of its steps; `roles`: who has which, if that is known."""
     units = [step if step.fan is None else step.of_item for step in spec.steps]
@@ -46,19 +34,6 @@ def check(spec: WorkflowSpec, roles: Mapping[str, Sequence[str]] | None = None) 
         found += _without_members(spec, roles)
     levels: tuple[Level, ...] = ("error", "warning", "note")
     return tuple(sorted(found, key=lambda finding: levels.index(finding.level)))
-
-
-def contract_of(step: StepSpec, workflow: WorkflowSpec) -> Contract:
-    """A step's contract, derived from its definition; of one that is done for many that of each item."""
-    step = step if step.fan is None else step.of_item
-    return Contract(
-        evidence=_evidence(step),
-        rule=_rule(step),
-        stop_condition=_stop_condition(step),
-        approver=workflow.decides(step),
-        strategy=", then ".join(strategies(step, workflow)),
-        undo=_undo(step, workflow),
-    )
 
 
 def roles_of(spec: WorkflowSpec) -> frozenset[str]:
@@ -226,114 +201,3 @@ def _recommended(step: StepSpec, code: str, problem: str) -> Finding:
         "no-mark": "Take the mark as second argument and enclose the one outside call in 'with mark:'.",
     }
     return Finding(level="warning", step=step.name, code=code, problem=problem, remedy=remedies[code])
-
-
-# ── the contract in words ──
-
-
-def _evidence(step: StepSpec) -> str:
-    if step.sort is Sort.TRANSACTION:
-        return "its rows, which are committed together with its checkpoint"
-    parts: list[str] = []
-    if step.wait is not None:
-        parts.append(_awaited(step, step.wait))
-    if step.evidence:
-        parts.append(step.evidence)
-    if step.probe is not None:
-        parts.append(f"the probe: {step.probe.shows}" if step.probe.shows else "what the probe finds")
-    if step.idempotent:
-        parts.append("the receiver's record under step.key")
-    return "; ".join(parts) or "its output"
-
-
-def _awaited(step: StepSpec, wait: WaitSpec) -> str:
-    match step.sort:
-        case Sort.EVENT:
-            return f"the event {wait.name}"
-        case Sort.RUN:
-            return f"the end of the run of {wait.name}"
-        case Sort.APPROVAL:
-            return f"the decision of {wait.role}, bound to exactly what was shown"
-        case _:
-            return "the time that it waits for"
-
-
-def _rule(step: StepSpec) -> str:
-    rule = _plain_rule(step)
-    return f"{rule}; before every attempt the approver is asked" if step.requires_approval else rule
-
-
-def _plain_rule(step: StepSpec) -> str:
-    if step.waits:
-        return "nothing is sent: it waits"
-    if step.sort is Sort.TRANSACTION:
-        return "it cannot be lost: what is not committed did not happen, and is tried again"
-    if step.effect is Effect.READ:
-        return "nothing was changed: it is tried again"
-    if not step.idempotent:
-        return _rule_of_effect(step)
-    if step.idempotent_for is None:
-        return f"it is repeated with the same key, and the receiver drops a repeat; afterwards {_rule_of_effect(step)}"
-    told = f"for {_time(step.idempotent_for - step.timeout)} after its first start it is repeated with the same key"
-    return f"{told}; afterwards {_rule_of_effect(step)}"
-
-
-def _rule_of_effect(step: StepSpec) -> str:
-    if step.probe is None:
-        return "the approver decides, and nothing is repeated before"
-    found = "the probe looks: found means done"
-    if step.effect is Effect.CREATE or step.idempotent:
-        return f"{found}, absent means it is tried again, and if it cannot tell the approver decides"
-    return f"{found}, in every other case the approver decides, and nothing is repeated before"
-
-
-def _stop_condition(step: StepSpec) -> str:
-    if step.wait is not None:
-        return _wait_ends(step, step.wait)
-    retry = step.retry
-    times = "1 attempt" if retry.attempts == 1 else f"{retry.attempts} attempts"
-    return f"after {times} of at most {_time(step.timeout)} each, or at the run's deadline; then {_what_follows(step.on_failure, step)}"
-
-
-def _wait_ends(step: StepSpec, wait: WaitSpec) -> str:
-    if wait.timeout is None:
-        return "at the time that its function says, or at the run's deadline"
-    told = f"after {_time(wait.timeout)}, or at the run's deadline; then {_what_follows(wait.on_timeout, step)}"
-    return told if step.sort is not Sort.APPROVAL else f"{told}; if it is rejected, {_what_follows(wait.on_reject, step)}"
-
-
-def _what_follows(then: Then, step: StepSpec) -> str:
-    match then:
-        case Then.FAIL:  # a wait that fails is a step that fails
-            return "the run fails" if step.on_failure is Then.FAIL else _what_follows(step.on_failure, step)
-        case Then.COMPENSATE:
-            return "what is done is undone, in reverse order"
-        case Then.MANUAL:
-            return "a person decides"
-        case Then.CANCEL:
-            return "the run is cancelled"
-        case Then.EXPIRE:
-            return "the run expires"
-        case Then.PROBE:
-            return "the probe looks"
-        case Then.RETRY:
-            return "it waits anew"
-        case Then.VALUE:
-            return "the run goes on with a given value"
-
-
-def _undo(step: StepSpec, workflow: WorkflowSpec) -> str:
-    undo = step.undo
-    if undo is not None:
-        told = f"a compensation of risk {undo.risk}"
-        return f"{told}, approved by {undo.approver or workflow.decides(step)}" if undo.needs_approval else f"{told}, by itself"
-    if not acts(step):
-        return "there is nothing to undo"
-    return f"it stays: {step.stays}" if step.stays else "cannot be undone"
-
-
-def _time(microseconds: int) -> str:
-    for unit, name in ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"), (1_000, "ms")):
-        if microseconds >= unit and microseconds % unit == 0:
-            return f"{microseconds // unit} {name}"
-    return f"{microseconds / 1_000_000:g} s"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from halfway.domain.decide import AT_REST, close, take
 from halfway.domain.facts import Command, Fact, Move
-from halfway.domain.lifecycle import FINAL, Trigger
+from halfway.domain.lifecycle import FINAL, RunStatus, Trigger
 from halfway.domain.run import Key, Kind, Record, Snapshot, output_of
 from halfway.domain.spec import WorkflowSpec
 from halfway.domain.turn import Turn
@@ -39,6 +39,7 @@ class Audit(NamedTuple):
     step: str | None = None
     evidence: str | None = None
     refused: str | None = None  # why it was not carried out
+    before: RunStatus | None = None  # how the run stood, where the order has written something of it already
 
 
 class Change(NamedTuple):

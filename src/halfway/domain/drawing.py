@@ -22,7 +22,7 @@ def text_lines(picture: Picture) -> Iterator[str]:
     for node in picture.nodes:
         before = [f"{line.source}{_noted(line.label)}" for line in picture.lines if line.target == node.name and line.course == "next"]
         back = [
-            f"  -> back to {line.target}{_noted(line.label)}"
+            f"  -> {picture.back} {line.target}{_noted(line.label)}"
             for line in picture.lines
             if line.source == node.name and line.course == "back"
         ]

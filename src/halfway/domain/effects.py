@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from halfway.domain.check import contract_of
+from halfway.domain.clauses import contract_of
 from halfway.domain.doubt import RESTORED, forgotten, probe_key
 from halfway.domain.items import are_under_way
 from halfway.domain.joins import WAIVED

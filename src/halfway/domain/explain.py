@@ -19,7 +19,7 @@ from halfway.domain.sentences import Sentence
 from halfway.domain.spec import WorkflowSpec
 from halfway.domain.standing import reasons
 from halfway.domain.suggestions import Suggestion, suggestions
-from halfway.domain.view import View, is_current
+from halfway.domain.view import NOTHING_SAID, View, is_current
 
 __all__ = ["Coming", "EffectView", "Explanation", "Sentence", "Suggestion", "explain"]
 
@@ -42,13 +42,14 @@ class Explanation:
 
 def explain(
     spec: WorkflowSpec, snapshot: Snapshot, now: int, *, workers: int | None = None, traffic: Traffic = NO_TRAFFIC,
-    counts: Mapping[Key, Counted] = NO_COUNTS, stuck: Mapping[str, tuple[str, ...]] = NO_RUNS,
+    counts: Mapping[Key, Counted] = NO_COUNTS, stuck: Mapping[str, tuple[str, ...]] = NO_RUNS, said: Mapping[Key, str] = NOTHING_SAID,
 ) -> Explanation:  # fmt: skip
     """`workers`: how many are alive, None if that is not known. `traffic`: what others keep it from.
 
-    `counts`: of the items of steps, and of their undo. `stuck`: by step, runs that it has started and that wait for a person.
+    `counts`: of the items of steps, and of their undo. `stuck`: by step, runs that it has started and that wait for a person. `said`: by
+    which conditions, why they could not be answered.
     """
-    view = View(spec, snapshot, now, workers, traffic, counts, stuck)
+    view = View(spec, snapshot, now, workers, traffic, counts, stuck, said)
     steps = view.steps
     done = sum(record.status is RecordStatus.SUCCESS or record.code == RULED_OUT for record in steps)
     current = _current(view)

@@ -17,6 +17,7 @@ from halfway.domain.turn import CLOSED_BY, Turn
 UNDER_WAY = "ITEMS"  # the code of a step whose items are on their way
 PARTIAL = "PARTLY_SUCCEEDED"  # the code of a step for which some items failed, and enough succeeded
 TOO_MANY_FAILED = "ITEMS_FAILED"
+NOT_NAMED = "ITEM_KEY_INVALID"  # the code of a step whose items could not be listed, as one of them got no key
 
 
 class Verdict(Enum):
@@ -106,22 +107,35 @@ def _judge(turn: Turn, record: Record, tally: Tally) -> None:
         case Verdict.PARTIAL:
             succeed(turn, record, PARTIAL, tally)
         case Verdict.FAILED:
-            _fail(turn, record, tally)
+            _fail(turn, record, tally, keep=True)
         case Verdict.PERSON:
             if turn.stopping:
-                _fail(turn, record, tally)
+                _fail(turn, record, tally, keep=True)
             else:
                 _ask(turn, record, TOO_MANY_FAILED, tally)
 
 
-def _fail(turn: Turn, record: Record, tally: Tally) -> None:
-    turn.fail(record._replace(code=TOO_MANY_FAILED, ended_at=turn.now), Trigger.FAILED, **tally._asdict())
+def _fail(turn: Turn, record: Record, tally: Tally, *, keep: bool = False) -> None:
+    turn.fail(record._replace(code=TOO_MANY_FAILED, ended_at=turn.now), Trigger.FAILED, keep=keep, **tally._asdict())
 
 
 def succeed(turn: Turn, record: Record, code: str, tally: Tally | None) -> None:
     told = {} if tally is None else tally._asdict()
     turn.move(record._replace(code=code, ended_at=turn.now, asks=""), Trigger.ARRIVED, keep=tally is not None)
     turn.note("step.completed", record.key, record.attempts, **told)
+
+
+def have_failed(record: Record) -> bool:
+    """Whether it is a step as a whole that has come to rest, with too many items that failed; what the others gave is kept."""
+    return not record.key.item and record.key.kind is Kind.STEP and record.code == TOO_MANY_FAILED
+
+
+def accept(turn: Turn, record: Record) -> None:
+    """A person takes what became of the items for enough."""
+    if record.status is RecordStatus.WAITING:
+        succeed(turn, record, PARTIAL, None)
+    else:
+        turn.move(record._replace(code=PARTIAL, asks="", ended_at=turn.now), Trigger.MARKED_SUCCESS)
 
 
 def _ask(turn: Turn, record: Record, code: str, tally: Tally) -> None:

@@ -39,13 +39,14 @@ def told(record: Record) -> str:
 
 
 SETTLE_BY_HAND = (
-    "Find out, then say so: halfway mark-success RUN {step} --evidence … if it did, "
-    "halfway retry RUN {step} --not-happened --evidence … if it did not."
+    "Find out, then say so: halfway mark-success RUN {step} --evidence … --reason … if it did, "
+    "halfway retry RUN {step} --not-happened --evidence … --reason … if it did not."
 )
 
 
 UNDO_BY_HAND = (
-    "Put it right by hand and say so: halfway mark-success RUN {step} --evidence …, or accept it as it is: halfway skip RUN {step}"
+    "Put it right by hand and say so: halfway mark-success RUN {step} --evidence … --reason …, "
+    "or accept it as it is: halfway skip RUN {step} --reason …"
 )
 
 
@@ -70,7 +71,7 @@ def may_repeat(turn: Turn, action: str, step: StepSpec, record: Record) -> None:
     key_counts = not turn.key_forgotten(step, record)
     repeat_harmless = step.idempotent and key_counts
     if record.effect is Happened.HAPPENED and step.can_be_lost and not repeat_harmless and record.status is RecordStatus.FAILED:
-        remedy = f"Say what it gave: halfway mark-success RUN {step.name} --output … --evidence …"
+        remedy = f"Say what it gave: halfway mark-success RUN {step.name} --output … --evidence … --reason …"
         raise refuse(
             turn,
             action,
@@ -153,7 +154,8 @@ def awaits_approval(turn: Turn, record: Record) -> bool:
 
 def instead(turn: Turn, record: Record) -> str:
     if record.status is RecordStatus.WAITING and awaits_approval(turn, record):
-        return f"It waits for {record.asks}: halfway approve RUN {record.key.step}, or halfway reject."
+        step = record.key.step
+        return f"It waits for {record.asks}: halfway approve RUN {step} --reason …, or halfway reject RUN {step} --reason …"
     return "Only a failed step can be tried again."
 
 

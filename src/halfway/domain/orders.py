@@ -78,12 +78,12 @@ def _settle(turn: Turn, order: MarkedSuccess | ProbeAsked | SkipAsked | ReleaseA
 
 def _cancel(turn: Turn, order: CancelAsked) -> None:
     if turn.run.status in FINAL:
-        remedy = "Use: halfway compensate" if order.undo else ""
+        remedy = "Use: halfway compensate RUN --reason …" if order.undo else ""
         raise refuse(turn, "cancel", f"it has already ended: {turn.run.status}.", remedy)
     if turn.run.undo is not None:
         raise refuse(turn, "cancel", "it is being undone.", "It ends when that is through.")
     if turn.run.intent is Intent.CANCEL:
-        remedy = "It stops at the next safe boundary." if not order.undo else "Use: halfway compensate"
+        remedy = "It stops at the next safe boundary." if not order.undo else "Use: halfway compensate RUN --reason …"
         raise refuse(turn, "cancel", "it was already asked to stop.", remedy)
     turn.run = turn.run._replace(intent=Intent.CANCEL)
     turn.note("workflow.cancel_requested")
@@ -105,7 +105,8 @@ def _compensate(turn: Turn, order: CompensateAsked) -> None:
             raise refuse(turn, "compensate", f"step {order.step} has done nothing that could be undone.")
     doubts = any(record.status is RecordStatus.UNKNOWN or record.unsettled for record in turn.of_kind(Kind.STEP))
     if not happened and not doubts:
-        raise refuse(turn, "compensate", "nothing has happened that could be undone.", "Use: halfway cancel" if not turn.over else "")
+        remedy = "Use: halfway cancel RUN --reason …" if not turn.over else ""
+        raise refuse(turn, "compensate", "nothing has happened that could be undone.", remedy)
     if run.status in FINAL:
         open_again(turn)
     turn.undo(order.step or ALL_BACK)

@@ -129,6 +129,8 @@ def _condition_finished(turn: Turn, asked: Record, attempt: Attempt, report: Rep
         turn.retry_or_stop(asked, report)
     else:
         turn.move(asked._replace(ended_at=turn.now, code=report.code, ready_at=None), Trigger.FAILED)
+        condition = turn.step(asked.key).condition
+        turn.note("step.failed", asked.key, attempt.n, code=report.code, condition=condition, message=report.said)
         key = asked.key._replace(kind=Kind.STEP)
         step = turn.records.get(key) or Record(key, RecordStatus.PENDING)
         turn.fail(step._replace(code=report.code, ended_at=turn.now), Trigger.FAILED)

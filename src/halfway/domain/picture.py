@@ -14,6 +14,12 @@ from halfway.domain.spec import ANY_FAILURE, FanSpec, RewindSpec, Sort, StepSpec
 Look = Literal["step", "each", "transaction", "wait", "approval"]
 Course = Literal["next", "back"]
 
+# What is told of a step in one word.
+TRAITS = {
+    "optional": "optional", "transaction": "transaction", "probe": "probe", "idempotent": "idempotent", "irreversible": "irreversible",
+    "record": "holds its record", "back": "back to",
+}  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
@@ -45,6 +51,7 @@ class Picture:
     subtitle: str
     nodes: tuple[Node, ...]
     lines: tuple[Line, ...]
+    back: str = TRAITS["back"]  # where a line leads to an earlier step
 
 
 def picture_of(spec: WorkflowSpec) -> Picture:
@@ -85,15 +92,15 @@ def _kind(step: StepSpec, wait: WaitSpec | None, spec: WorkflowSpec) -> str:
     if step.fan is not None:
         return f"{step.effect} for each of {step.fan.items}"
     if wait is None:
-        return "transaction" if step.effect is None else step.effect.value
+        return TRAITS["transaction"] if step.effect is None else step.effect.value
     match step.sort:
         case Sort.EVENT:
             return f"waits for the event {wait.name}"
         case Sort.RUN:
             return f"waits for the run of {wait.name}"
         case Sort.APPROVAL:
-            several = f"{wait.quorum} of " if wait.quorum > 1 else ""
-            return f"approval by {several}{spec.decides(step)}"
+            decides = spec.decides(step)
+            return f"approval by {wait.quorum} of {decides}" if wait.quorum > 1 else f"approval by {decides}"
         case _:
             return "waits for a time"
 
@@ -103,7 +110,7 @@ def _details(step: StepSpec, spec: WorkflowSpec) -> Iterator[str]:
     if step.condition:
         yield f"only if {step.condition}"
     if step.optional:
-        yield "optional"
+        yield TRAITS["optional"]
     if step.at_least is not None:
         yield f"wants {step.at_least} before it"
     if step.fan is not None:
@@ -121,16 +128,13 @@ def _recovery(step: StepSpec, spec: WorkflowSpec) -> Iterator[str]:
         yield "not by who started the run"
     if step.requires_approval:
         yield f"each attempt approved by {spec.decides(step)}"
-    traits = (
-        ("probe", step.probe is not None), ("idempotent", step.idempotent), ("irreversible", step.irreversible),
-        ("holds its record", step.holds),
-    )  # fmt: skip
-    told = ", ".join(name for name, has in traits if has)
+    has = {"probe": step.probe is not None, "idempotent": step.idempotent, "irreversible": step.irreversible, "record": step.holds}
+    told = ", ".join(TRAITS[name] for name in has if has[name])
     if told:
         yield told
     if step.undo is not None:
-        approved = f", approved by {step.undo.approver or spec.decides(step)}" if step.undo.needs_approval else ""
-        yield f"undo {step.undo.risk}{approved}"
+        risk, approver = step.undo.risk, step.undo.approver or spec.decides(step)
+        yield f"undo {risk}, approved by {approver}" if step.undo.needs_approval else f"undo {risk}"
     if step.on_failure is not Then.FAIL:
         yield f"fails: {step.on_failure}"
 
@@ -151,8 +155,12 @@ def _lines(step: StepSpec) -> Iterator[Line]:
 
 
 def _again(rewind: RewindSpec) -> str:
-    codes = "any failure" if ANY_FAILURE in rewind.on else ", ".join(rewind.on[:2]) + (", …" if len(rewind.on) > 2 else "")
+    codes = "any failure" if ANY_FAILURE in rewind.on else _codes(rewind)
     return f"{codes}: at most {rewind.max} times"
+
+
+def _codes(rewind: RewindSpec) -> str:
+    return ", ".join(rewind.on[:2]) + (", …" if len(rewind.on) > 2 else "")
 
 
 def _time(microseconds: int) -> str:

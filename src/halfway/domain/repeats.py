@@ -58,7 +58,8 @@ def _retry(turn: Turn, order: RetryAsked, step: StepSpec, record: Record) -> Non
     may_repeat(turn, "retry", step, record)
     others = [other.key.step for other in turn.of_kind(Kind.STEP) if other.key != record.key and turn.fails_run(other)]
     if others:
-        raise refuse(turn, "retry", f"{', '.join(others)} failed too, and the run goes on only with all of them.", "Use: halfway resume")
+        problem = f"{', '.join(others)} failed too, and the run goes on only with all of them."
+        raise refuse(turn, "retry", problem, "Use: halfway resume RUN --reason …")
     if order.new_input:
         _nothing_works_from_it(turn, record)
     reopen(turn)

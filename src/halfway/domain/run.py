@@ -249,3 +249,4 @@ class Report(NamedTuple):
     rewinds: bool = False  # it failed in the way that sends its run back to an earlier step
     waits: str | None = None  # of a wait: the key of what it waits for, or the hash of what a person is shown
     until: int | None = None  # of a wait for a time
+    said: str = ""  # of a condition that raised: what it said, for the journal; nothing is decided on it

@@ -80,6 +80,10 @@ def _failure(view: View, record: Record, told: dict[str, object]) -> Iterator[Se
         if record.asks:
             yield Sentence("DECIDES", told)
         return
+    asked = view.snapshot.records.get(record.key._replace(kind=Kind.CONDITION))
+    if asked is not None and asked.status is RecordStatus.FAILED:
+        yield from _unanswered(view, record, asked)
+        return
     if record.lost >= DEATHS:
         yield Sentence("POISON", {"step": record.key.step, "deaths": record.lost})
     if record.code == TOO_MANY_FAILED:
@@ -100,6 +104,16 @@ def _of_items(view: View, record: Record, code: str, told: dict[str, object], en
     if known is None or not known.failed:
         return Sentence(code + ending, told)
     return Sentence(f"{code}_OF{ending}", {**told, "failed": known.failed, "items": known.total})
+
+
+def _unanswered(view: View, record: Record, condition: Record) -> Iterator[Sentence]:
+    """Whether it is to run at all could not be said."""
+    step, said = record.key.step, view.said.get(condition.key, condition.code)
+    yield Sentence("CONDITION_FAILED", {"step": step, "condition": view.unit(record).condition, "said": said, "code": condition.code})
+    if record.asks:
+        yield Sentence("DECIDES", {"role": view.role(record)})
+    elif is_passed(view.turn, record):
+        yield Sentence("WITHOUT_IT", {"step": step})
 
 
 def rounds_spent(view: View, record: Record) -> int:

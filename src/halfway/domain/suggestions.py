@@ -19,7 +19,8 @@ from halfway.domain.facts import (
     RetryAsked,
     SkipAsked,
 )
-from halfway.domain.items import PARTIAL, are_under_way
+from halfway.domain.items import NOT_NAMED, PARTIAL, are_under_way, have_failed
+from halfway.domain.joins import is_passed
 from halfway.domain.lifecycle import RecordStatus, RunStatus
 from halfway.domain.plan import Plan
 from halfway.domain.run import Attempt, Happened, Intent, Kind, Record
@@ -198,6 +199,9 @@ def _after_failure(view: View, record: Record) -> Iterator[Suggestion]:
     step, spec = record.key.step, view.unit(record)
     if record.effect is Happened.HAPPENED and spec.can_be_lost and not spec.idempotent:
         yield from _mark_success(view, "GIVE_OUTPUT", step)
+    elif spec.fan is not None:
+        if have_failed(record) and not is_passed(view.turn, record):
+            yield from _mark_success(view, "ACCEPT_ITEMS", step, output=False)
     elif record.asks and spec.sort is not Sort.APPROVAL:  # an approval is given by those who are asked, not marked or left out
         yield from _mark_success(view, "SAY_ARRIVED" if spec.waits else "SAY_DONE_BY_HAND", step)
 
@@ -263,14 +267,15 @@ def _about_undo(view: View, undo: Record) -> Iterator[Suggestion]:
 
 def _go_on(view: View) -> Iterator[Suggestion]:
     run, failed = view.snapshot.run, [record for record in view.steps if record.status is RecordStatus.FAILED]
-    code = "RESUME_AFTER_ALL" if run.status is RunStatus.CANCELLED else "RESUME"
+    unnamed = any(record.code == NOT_NAMED for record in failed)
+    code = "RESUME_AFTER_ALL" if run.status is RunStatus.CANCELLED else "RESUME_CORRECTED" if unnamed else "RESUME"
     resume = list(_try(view, code, ResumeAsked(), _typed(view, "resume"))) if not _only_late(view) else []
     yield from resume
     still = view.over or run.status in AT_REST
     for record in failed:
         if not resume and (still or record.asks):
             yield from _retry(view, "RETRY", record.key.step)
-    for record in failed[:1]:
+    for record in [] if unnamed else failed[:1]:  # the list is made already, and another input does not change it
         if still and record.attempts and not view.unit(record).waits:
             step = record.key.step
             yield from _try(view, "RETRY_INPUT", RetryAsked(step, new_input=True), _typed(view, "retry", step, "--input @input.json"))

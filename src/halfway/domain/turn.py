@@ -169,7 +169,7 @@ class Turn:
             self.move(record._replace(ready_at=None, code=code), Trigger.STOPPED)
             self.note("step.skipped", record.key, record.attempts or None, code=code)
 
-    def fail(self, record: Record, trigger: Trigger, then: Then | None = None, **told: object) -> None:
+    def fail(self, record: Record, trigger: Trigger, then: Then | None = None, *, keep: bool = False, **told: object) -> None:
         """No automatic retry is left; `then`: what follows, if it is not what the step says about its failures; `told`: in the journal."""
         then = then or self.step(record.key).on_failure
         kind = record.key.kind
@@ -178,7 +178,7 @@ class Turn:
         if (kind is Kind.STEP and self.step(record.key).optional and then is not Then.MANUAL) or record.key.item:
             stops = True  # the run goes on without it, or the step as a whole says what that means
         asks = self.approver(record.key) if (kind is Kind.CHECK or then is Then.MANUAL) and not stops else ""
-        record = self.move(record._replace(ready_at=None, asks=asks, approved_until=None), trigger)
+        record = self.move(record._replace(ready_at=None, asks=asks, approved_until=None), trigger, keep=keep)
         self.note("step.failed", record.key, record.attempts, code=record.code, **told)
         if kind is Kind.COMPENSATION and not record.key.item:
             self.commands.append(Tell(Told.INCIDENT, record.key, asks, record.code))

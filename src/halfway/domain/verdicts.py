@@ -41,13 +41,17 @@ def mark_success(turn: Turn, order: MarkedSuccess) -> None:
         raise refuse(
             turn, "mark-success", f"{told(record)} is {record.status}.", "Only a step that failed, waits or is UNKNOWN can be marked."
         )
-    if turn.run.status in (RunStatus.EXPIRED, RunStatus.CANCELLED, RunStatus.COMPENSATED):
-        raise refuse(turn, "mark-success", f"the run has ended: {turn.run.status}.")
     if record.status is RecordStatus.WAITING:
         turn.close_wait(record, "PERSON_SAID_YES")
+    _may_go_on(turn)
+    _settled(turn, record)
+
+
+def _may_go_on(turn: Turn) -> None:
+    if turn.run.status in (RunStatus.EXPIRED, RunStatus.CANCELLED, RunStatus.COMPENSATED):
+        raise refuse(turn, "mark-success", f"the run has ended: {turn.run.status}.")
     if turn.run.status in FINAL:
         reopen(turn)
-    _settled(turn, record)
 
 
 def _vouch(turn: Turn, record: Record, check: Record) -> None:
@@ -63,8 +67,9 @@ def _mark_items(turn: Turn, record: Record) -> bool:
         _settled(turn, item)
     if doubtful:
         items.go_on(turn, record)
-    elif record.status is RecordStatus.WAITING and record.code == items.TOO_MANY_FAILED:
-        items.succeed(turn, record, items.PARTIAL, None)
+    elif items.have_failed(record) and record.status in (RecordStatus.WAITING, RecordStatus.FAILED):
+        _may_go_on(turn)
+        items.accept(turn, record)
     else:
         if items.are_under_way(record):
             raise refuse(turn, "mark-success", f"the items of {record.key.step} are still on their way.")
@@ -90,7 +95,7 @@ def _only_by_its_people(turn: Turn, action: str, record: Record) -> None:
         return
     remedy = instead(turn, record)
     if record.status is not RecordStatus.WAITING:
-        remedy = f"Ask again: halfway retry RUN {step.name}" if record.status is RecordStatus.FAILED else ""
+        remedy = f"Ask again: halfway retry RUN {step.name} --reason …" if record.status is RecordStatus.FAILED else ""
     raise refuse(turn, action, f"{told(record)} is an approval, and is {record.status}.", remedy)
 
 
@@ -100,7 +105,13 @@ def skip(turn: Turn, order: SkipAsked) -> None:
         raise refuse(turn, "skip", f"nobody knows whether {told(record)} happened.", SETTLE_BY_HAND.format(step=order.step))
     _only_by_its_people(turn, "skip", record)
     if items.are_under_way(record):
-        raise refuse(turn, "skip", f"the items of {record.key.step} are still on their way.", "Use: halfway cancel")
+        raise refuse(turn, "skip", f"the items of {record.key.step} are still on their way.", "Use: halfway cancel RUN --reason …")
+    if items.have_failed(record) and record.status in (RecordStatus.FAILED, RecordStatus.WAITING):
+        # Some of it may be done, and who reads the step would find nothing of that.
+        problem = f"its items are through, and whoever reads {record.key.step} needs to know what became of them."
+        raise refuse(
+            turn, "skip", problem, f"Accept what became of them: halfway mark-success RUN {record.key.step} --evidence … --reason …"
+        )
     if record.status not in (RecordStatus.FAILED, RecordStatus.WAITING, RecordStatus.PENDING):
         raise refuse(turn, "skip", f"{told(record)} is {record.status}.", "Only what has failed or waits can be skipped.")
     if not is_undo(record):

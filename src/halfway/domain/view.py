@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
 from halfway.domain.facts import Order
 from halfway.domain.items import are_under_way
@@ -16,6 +17,8 @@ from halfway.domain.run import Counted, Key, Kind, Record, Snapshot, latest
 from halfway.domain.spec import StepSpec, WorkflowSpec
 from halfway.domain.turn import Turn
 from halfway.errors import HalfwayError
+
+NOTHING_SAID: Mapping[Key, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class View:
     traffic: Traffic = NO_TRAFFIC
     counts: Mapping[Key, Counted] = field(default_factory=dict[Key, Counted])
     stuck: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    said: Mapping[Key, str] = field(default_factory=lambda: NOTHING_SAID)  # by conditions that could not be answered
 
     @cached_property
     def records(self) -> tuple[Record, ...]:

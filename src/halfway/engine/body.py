@@ -9,7 +9,7 @@ import asyncio
 import logging
 from datetime import timedelta
 
-from halfway.authoring.failures import describe
+from halfway.authoring.failures import bounded, describe
 from halfway.authoring.step import AsyncMark, Mark
 from halfway.domain.contract import Ending, Place, Word, cut_short, judge
 from halfway.domain.draft import Payload
@@ -31,6 +31,8 @@ from halfway.errors import (
 )
 
 log = logging.getLogger("halfway.engine")
+
+SAID = 300  # characters of what a condition said, in the journal
 
 HANDED_BACK = (Report(Ended.HANDED_BACK), Payload())
 
@@ -86,7 +88,8 @@ def raised(running: Running, mark: Mark | AsyncMark | None, error: BaseException
         broken = running.record.kind is Kind.CHECK and isinstance(error, ArtifactDamaged)
         if broken:
             return Report(Ended.SUCCESS, answer=Answer.BROKEN, code=code), payload
-        return Report(Ended.NOTHING, code=code), payload
+        said = bounded(message, SAID) if running.record.kind is Kind.CONDITION else ""
+        return Report(Ended.NOTHING, code=code, said=said), payload
     if isinstance(error, HalfwayError) and error.code == "MARK_MISUSED":
         done = Happened.HAPPENED if mark is not None and mark.place is Place.CLOSED else Happened.UNKNOWN
         if done is Happened.HAPPENED:

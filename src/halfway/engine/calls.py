@@ -119,12 +119,14 @@ def returned(running: Running, mark: Mark | AsyncMark | None, value: object) -> 
     if kind in (Kind.CHECK, Kind.CONDITION):
         if value not in (True, False):
             what = "VERIFY" if kind is Kind.CHECK else "CONDITION"
-            return Report(Ended.NOTHING, code=f"{what}_NOT_BOOL"), Payload(error=f"a {what.lower()} function must answer True or False")
+            error = f"a {what.lower()} function must answer True or False"
+            said = error if kind is Kind.CONDITION else ""
+            return Report(Ended.NOTHING, code=f"{what}_NOT_BOOL", said=said), Payload(error=error)
         return Report(Ended.SUCCESS, answer=Answer.HOLDS if value else Answer.BROKEN, code="" if value else "NO_LONGER_HOLDS"), Payload()
     if mark is not None and mark.place is Place.BEFORE:
         problem = "left its body without having entered its effect mark."
-        error = HalfwayError("MARK_MISUSED", step=running.step_name, run=running.run_id, problem=problem)
-        return Report(Ended.FAILED, code="MARK_NOT_TAKEN", effect=Happened.NOT, final=True), Payload(error=str(error))
+        misused = HalfwayError("MARK_MISUSED", step=running.step_name, run=running.run_id, problem=problem)
+        return Report(Ended.FAILED, code="MARK_NOT_TAKEN", effect=Happened.NOT, final=True), Payload(error=str(misused))
     if running.spec.sort is Sort.CHILD:
         return cast(Report, value), Payload()
     if running.spec.fan is not None:
@@ -133,8 +135,8 @@ def returned(running: Running, mark: Mark | AsyncMark | None, value: object) -> 
         value = keep_lines(running, cast("Iterable[Any]", value))
     try:
         output = encode(_adapter_of(running), value, what=f"output of {running.step_name}")
-    except UnstorableValue as error:  # the body ran; that is known, and must not be lost or repeated (B27, B28)
-        return unstorable(running.spec), Payload(error=str(error))
+    except UnstorableValue as bad:  # the body ran; that is known, and must not be lost or repeated (B27, B28)
+        return unstorable(running.spec), Payload(error=str(bad))
     report = _waits(running, value, output) if running.spec.waits and kind is Kind.STEP else _SUCCESS
     return report, Payload(output, emitted=tuple(running.emitted))
 

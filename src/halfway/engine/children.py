@@ -14,7 +14,7 @@ from halfway.domain.facts import CompensateAsked, Order, ResumeAsked
 from halfway.domain.lifecycle import FINAL, RunStatus
 from halfway.domain.run import Ended, Kind, Report
 from halfway.engine.attempt import Running
-from halfway.errors import Conflict
+from halfway.errors import Conflict, StepFailed
 from halfway.ports import NewRun, Parent
 
 
@@ -40,7 +40,12 @@ def _start(running: Running) -> Report:
         correlation_id=running.correlation_id, priority=running.priority, deadline_at=None, actor=f"run:{running.run_id}",
         parent=Parent(running.run_id, running.record, running.attempt), claims=child.claims_of(input),
     )  # fmt: skip
-    [started] = running.pump.runs.create([new])
+    try:
+        [started] = running.pump.runs.create([new])
+    except Conflict as error:
+        if error.code == "CHILD_IS_ABOVE":  # another attempt would find the same
+            raise StepFailed(str(error), code=error.code) from None
+        raise
     if started.ready:
         running.pump.wake(started.ready)
     return Report(Ended.SUCCESS)

@@ -231,6 +231,8 @@ class Cycle:
         draft.payloads[key] = payload
         commands = self._take(draft.before.run.id, fact)
         moves = [command for command in commands if isinstance(command, Move) and command.record.key == key]
+        if key.kind is Kind.CONDITION and payload.error is not None:
+            self._fail_with(draft, key._replace(kind=Kind.STEP), payload.error)
         if not moves:  # what came with a fact that moves nothing belongs to no record
             del draft.payloads[key]
             if before is not None:
@@ -241,6 +243,13 @@ class Cycle:
             self._put_out(draft, key, payload.output)
         elif payload.error is not None and key.kind is Kind.STEP and draft.records[key].status is RecordStatus.FAILED:
             draft.outputs[error_of(key.step)] = payload.error
+
+    def _fail_with(self, draft: Draft, step: Key, error: str) -> None:
+        """A step whose condition could not be answered has failed with what that said."""
+        record = draft.records.get(step)
+        if record is not None and record.status is RecordStatus.FAILED:
+            draft.payloads[step] = Payload(error=error)
+            draft.outputs[error_of(step.step)] = error
 
     def _put_out(self, draft: Draft, key: Key, output: str) -> None:
         """What later bodies of the run read."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any, Never, cast
 
 from halfway.authoring.items import Streamed, streamed_adapter
-from halfway.authoring.keys import checked_key
+from halfway.authoring.keys import key_of
 from halfway.authoring.step import Artifact, Step
 from halfway.authoring.values import decode, encode
 from halfway.authoring.workflow import Workflow
+from halfway.domain.items import NOT_NAMED
 from halfway.engine.attempt import Running
+from halfway.errors import InvalidInput, StepFailed
 from halfway.ports import Listed
 
 CHUNK = 500  # items that are stored together
@@ -52,12 +54,35 @@ def _items(running: Running, step: Step[Any]) -> Iterator[tuple[str, str]]:
     if handler.child is not None:
         child = cast("Workflow[Any]", handler.child)
         for number, input in enumerate(cast("Iterable[Any]", handler.body(step)), 1):
-            yield child.key_of(input) or str(number), child.encode(input)
+            try:
+                key = child.key_of(input)
+            except InvalidInput as error:
+                remedy = (
+                    f"Correct in the code the function that makes the inputs, or the key= of {child.name}. "
+                    "Then run a worker with that code, and resume the run: the items are then listed anew."
+                )
+                _not_named(running, number, error, remedy)
+            yield key or str(number), child.encode(input)
         return
     assert handler.item_adapter is not None
     for number, text in enumerate(_texts(running), 1):
         what = f"item {number} of {running.step_name}"
-        yield checked_key(f"key of {what}", handler.item_key(decode(handler.item_adapter, text, what=what))), text
+        item: object = decode(handler.item_adapter, text, what=what)
+        try:
+            key = key_of(what, handler.item_key, item)
+        except InvalidInput as error:
+            remedy = (
+                "The list stays as it is: correct in the code the function that names its items, which is key=. "
+                "Then run a worker with that code, and resume the run: the items are then listed anew."
+            )
+            _not_named(running, number, error, remedy)
+        yield key, text
+
+
+def _not_named(running: Running, number: int, error: InvalidInput, remedy: str) -> Never:
+    """No other attempt of the same code would do better."""
+    told = InvalidInput(NOT_NAMED, number=number, step=running.step_name, problem=error.params["problem"], remedy=remedy)
+    raise StepFailed(str(told), code=NOT_NAMED) from None
 
 
 def _texts(running: Running) -> Iterator[str]:

@@ -10,9 +10,11 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from halfway.authoring.failures import named
 from halfway.domain.backoff import delay
 from halfway.domain.schedule import Reason, Skip, account, next_step
 from halfway.domain.spec import MINUTE, SECOND, RetrySpec, ScheduleSpec, WorkflowSpec
+from halfway.domain.ticks import told_in
 from halfway.errors import DatabaseError
 from halfway.ports import Looked, NewRun, ScheduleRow, Schedules
 
@@ -101,9 +103,10 @@ class Scheduler:
         except DatabaseError:
             raise
         except Exception as error:
-            log.warning("schedule %s of %s could not start a run", row.name, row.type, exc_info=True)
+            told = told_in(row.spec.zone, due).isoformat()
+            log.warning("schedule %s of %s could not start the run that was due at %s", row.name, row.type, told, exc_info=True)
             again = now + delay(PACE, tries + 1, f"{row.type}/{row.name}/{due}")
-            self._schedules.failed(row, due, f"{type(error).__name__}: {error}"[:500], again)
+            self._schedules.failed(row, due, named(error), again)
         else:
             if started is not None:
                 self._wake(started.ready)
@@ -121,7 +124,7 @@ class Scheduler:
             job.function()
         except Exception as error:
             log.exception("upkeep %s has failed; it is done again when it is due", job.name)
-            self._schedules.undone(row, due, f"{type(error).__name__}: {error}"[:500])
+            self._schedules.undone(row, due, named(error))
         return True
 
 

@@ -4,7 +4,8 @@ The order of locks, so that no two transactions ever wait for each other in a ci
 
 1. the epoch of the worker (`change`, shared),
 2. one schedule and its ticks; tasks in order of id, business keys and starts that are put off in order of (type, key), then what
-   runs claim in order of (key, slot) (`create`);
+   runs claim in order of (key, slot) (`create`); between keys and claims, where a child stood before, who waits for whom
+   (`lock_families`);
    business records in order of name, then effect marks (`mark`); events in order of (source, provider id) (`receive`),
 3. runs in order of id; a batch leaves out those that are locked elsewhere, a single order waits,
 4. events that are about to be used: those that are locked elsewhere are left out (`arrived`),

@@ -90,6 +90,9 @@ class Creation:
         wanted = self._off.take(runs)
         self._existing.update(self._off.moved)
         places = [Place(new) for new in wanted if new.key is None] + self._take_keys([new for new in wanted if new.key is not None])
+        for new in runs:
+            if new.parent is not None and new.id in self._existing:
+                self._refuse_circle(new, new.parent, self._existing[new.id])
         blocked = self._take_claims(places)
         ready = self._insert(places, blocked)
         keys = {place.new.id: place.run_key for place in places}
@@ -157,6 +160,13 @@ class Creation:
         if newest.input is None:
             return fingerprint(input) in newest.fingerprints
         return newest.input == input or (input,) in self._session.rows("former_inputs", run_id=newest.run_id)
+
+    def _refuse_circle(self, new: NewRun, parent: Parent, standing: str) -> None:
+        """A run that waits for one that waits for it would wait for ever; only a run that has stood before can be such a one."""
+        if new.spec.starts_runs:
+            self._session.run("lock_families")
+        if self._session.rows("is_above", run_id=parent.run_id, other=standing):
+            raise Conflict("CHILD_IS_ABOVE", step=parent.key.step, parent=parent.run_id, run=standing)
 
     # ── claims ──
 

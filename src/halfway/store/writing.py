@@ -203,7 +203,7 @@ class Writing:
         require_storable(action_id=audit.action_id, actor=audit.actor, reason=audit.reason, evidence=audit.evidence)
         row = (
             self.now + len(self.audits), audit.action_id, self.now, audit.actor, audit.action, before.id, audit.step, audit.reason,
-            audit.evidence, audit.refused, before.status._value_, after.status._value_,
+            audit.evidence, audit.refused, (audit.before or before.status)._value_, after.status._value_,
         )  # fmt: skip
         self.audits.append(row)
 

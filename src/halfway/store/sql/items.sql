@@ -186,6 +186,19 @@ select run_id from halfway_child where parent_id = :run_id and step = :step and 
 insert into halfway_child (parent_id, step, round, item, run_id, own) values (:parent_id, :step, :round, :item, :run_id, :own)
 on conflict (parent_id, step, round, item) do nothing;
 
+-- name: lock_families
+-- Two runs may be about to wait for each other, or many in a circle: one transaction at a time looks who waits for whom.
+insert into halfway_meta (name, value) values ('families', '') on conflict (name) do update set value = excluded.value;
+
+-- name: is_above
+-- Whether a run is this one, or has started it, or one that has; a set of runs, so a circle comes to an end, too.
+with recursive above (run_id) as (
+    select cast(:run_id as text)
+    union
+    select child.parent_id from above join halfway_child as child on child.run_id = above.run_id
+)
+select 1 from above where run_id = :other limit 1;
+
 -- name: held_for_child
 -- What the parent holds, so that its child works under it.
 select key from halfway_claim
