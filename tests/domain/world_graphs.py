@@ -17,6 +17,7 @@ from halfway.domain.items import PARTIAL, are_under_way
 from halfway.domain.joins import WAIVED
 from halfway.domain.lifecycle import FINAL, RunStatus
 from halfway.domain.lifecycle import RecordStatus as S
+from halfway.domain.orders import NOT_REPEATED
 from halfway.domain.run import Happened, Key, Kind, Record, RunRow, Snapshot, Tally
 from halfway.domain.spec import SECOND, WorkflowSpec
 from tests.domain.rules_graphs import Child, GraphRules
@@ -131,9 +132,10 @@ class GraphRun:
         found = self.of(whole)
         of = Counter(one.status for one in found)
         waived = sum(1 for one in found if one.status is S.SKIPPED and one.code == WAIVED)
+        stopped = of[S.SKIPPED] - waived + sum(1 for one in found if one.status is S.FAILED and one.code in NOT_REPEATED)
         partial = sum(1 for one in found if one.status is S.SUCCESS and one.code == PARTIAL)
         return Tally(
-            len(found), of[S.SUCCESS], partial, of[S.FAILED], 0, of[S.SKIPPED] - waived, sum(1 for one in found if one.asks),
+            len(found), of[S.SUCCESS], partial, of[S.FAILED], 0, stopped, sum(1 for one in found if one.asks),
             sum(1 for one in found if one.effect is Happened.HAPPENED),
         )  # fmt: skip
 
@@ -143,8 +145,8 @@ class GraphRun:
                 self._stop(key, code, detached)
             case PassDown(key):
                 self._pass_down(key)
-            case ReopenItems(key):
-                self._reopen(key)
+            case ReopenItems(key, not_found):
+                self._reopen(key, not_found)
             case UndoItems(key):
                 self._undo(key)
             case _:
@@ -160,9 +162,9 @@ class GraphRun:
             if item.whole == whole and child.own and child.status not in FINAL:
                 child.asked = True
 
-    def _reopen(self, whole: Key) -> None:
+    def _reopen(self, whole: Key, not_found: bool) -> None:
         for record in self.of(whole):
-            if self._may_reopen(record):
+            if self._may_reopen(record, not_found):
                 self.rules.successes[record.key] = 0
                 self.items[record.key] = record._replace(status=S.PENDING, code="", ready_at=None, failures=0, lost=0, looks=1, asks="")
 
@@ -180,8 +182,10 @@ class GraphRun:
             return detached or (child is not None and not child.own)
         return record.status is S.PENDING
 
-    def _may_reopen(self, record: Record) -> bool:
-        failed = record.status is S.FAILED or (record.status is S.SKIPPED and record.code != WAIVED)
+    def _may_reopen(self, record: Record, not_found: bool) -> bool:
+        failed = (record.status is S.FAILED and (record.code != "NOT_HAPPENED" or not_found)) or (
+            record.status is S.SKIPPED and record.code != WAIVED
+        )
         if failed and record.effect is not Happened.HAPPENED:
             return True
         again = record.status in (S.FAILED, S.SKIPPED) or record.code == PARTIAL

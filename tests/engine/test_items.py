@@ -311,6 +311,47 @@ def test_a_cancel_stops_items_that_have_not_begun_and_a_resume_does_them(harness
     assert run.output(report)["sent"] == 200
 
 
+@pytest.mark.parametrize(("effect", "repeated"), [(Effect.CREATE, True), (Effect.NOTIFY, False)])
+def test_an_item_not_found_while_the_run_stopped_is_done_by_a_resume_only_where_that_is_proof(
+    harness: type[Harness], effect: Effect, repeated: bool
+) -> None:
+    """A message that is not listed may still have been read: whoever wants it sent again says so by name."""
+    calls = Ledger()
+    wf = Workflow("CAMPAIGN", Mails, version=1, owner="marketing", key=None)
+
+    @wf.step(Effect.READ)
+    def recipients(step: Step[Mails]) -> list[str]:
+        return step.input.to
+
+    @wf.each(effect, recipients, key=str)
+    def send(step: Step[Mails], to: str, mark: Mark) -> str:
+        with mark:
+            calls.add("SEND", to)
+            if to in step.input.lost and not calls.mended:
+                raise OutcomeUnknown("no answer")
+        return to
+
+    @send.probe(settle=timedelta(minutes=5))
+    def find(step: Step[Mails], to: str) -> Found[str] | Absent:
+        return Absent()
+
+    h = harness(wf)
+    run = h.start(wf, Mails(to=names(3), lost=names(1)))
+    with h.worker():
+        until(lambda: len(calls.made) == 3 and [one.status for one in h.app.control.items(run.id, "SEND", status="UNKNOWN")] != [])
+        h.app.control.cancel(run.id, actor="kim", reason="stop")
+        until(lambda: (h.advance(60), h.status(run) is RunStatus.CANCELLED)[1], "it has stopped")
+    calls.mended = True
+    h.app.control.resume(run.id, actor="kim", reason="go on")
+    run = h.drain(run)
+    assert calls.made[3:] == ([("SEND", "a00000")] if repeated else [])
+    assert run.status is (RunStatus.SUCCESS if repeated else RunStatus.FAILED)
+    if not repeated:
+        h.app.control.retry(run.id, "SEND", actor="kim", reason="nobody has read it")
+        assert h.drain(run).status is RunStatus.SUCCESS
+        assert calls.made[3:] == [("SEND", "a00000")]
+
+
 def test_no_more_than_so_many_items_are_under_way(harness: type[Harness]) -> None:
     import threading
 

@@ -232,6 +232,7 @@ class ReopenItems(NamedTuple):
     """Items that have failed get their attempts anew, those that had happened before they failed excepted."""
 
     key: Key
+    not_found: bool  # also those that a probe did not find while the run stopped
 
 
 class UndoItems(NamedTuple):

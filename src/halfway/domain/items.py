@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from halfway.domain.contract import Rule, rule_for_absent
 from halfway.domain.facts import AtRest, ReopenItems, StopItems, Told, UndoItems
 from halfway.domain.lifecycle import RecordStatus, Trigger
 from halfway.domain.run import Attempt, Happened, Kind, Record, Report, Tally
@@ -43,7 +44,7 @@ def opened(turn: Turn, record: Record, attempt: Attempt, report: Report) -> None
     """The items are listed; from now on the step as a whole occupies no worker."""
     left = turn.end(record, attempt, report, unsettled=False)
     if attempt.n > 1:  # the items may have been listed before, and stopped
-        turn.commands.append(ReopenItems(record.key))
+        turn.commands.append(ReopenItems(record.key, _proves_absence(turn, record)))
     turn.move(record._replace(ready_at=None, asks="", code=UNDER_WAY, looks=0, ended_at=None, open=left), Trigger.SUSPENDED)
     turn.note("step.items_listed", record.key, attempt.n, total=report.total)
 
@@ -144,10 +145,16 @@ def _ask(turn: Turn, record: Record, code: str, tally: Tally) -> None:
     turn.tell(Told.PERSON_NEEDED, record)
 
 
-def open_again(turn: Turn, record: Record) -> None:
-    """Items that have failed are tried again, and nothing else is (R-E5)."""
-    turn.commands.append(ReopenItems(record.key))
+def open_again(turn: Turn, record: Record, *, by_name: bool) -> None:
+    """Items that have failed are tried again, and nothing else is (R-E5); `by_name`: a person has ordered just that."""
+    turn.commands.append(ReopenItems(record.key, by_name or _proves_absence(turn, record)))
     turn.move(record._replace(asks="", code=UNDER_WAY, looks=0, ended_at=None), Trigger.ITEMS_OPENED)
+
+
+def _proves_absence(turn: Turn, record: Record) -> bool:
+    """Whether an item that its probe does not find may be repeated without a person; a key that is forgotten some day does not count."""
+    unit = turn.spec.by_name[record.key.step].of_item
+    return rule_for_absent(unit, key_counts=unit.idempotent_for is None) is Rule.REPEAT
 
 
 def go_on(turn: Turn, record: Record) -> None:

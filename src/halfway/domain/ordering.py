@@ -118,7 +118,7 @@ def try_again(turn: Turn, record: Record) -> None:
             record = turn.move(record._replace(asks=""), Trigger.RELEASED)
         go_back(turn, record, rewind)
     elif record.code in (items.TOO_MANY_FAILED, items.PARTIAL):
-        items.open_again(turn, record)
+        items.open_again(turn, record, by_name=False)
     else:
         turn.move(fresh(record), Trigger.REOPENED)
 

@@ -94,7 +94,7 @@ def _retry_items(turn: Turn, order: RetryAsked, step: StepSpec, record: Record) 
             if turn.over:
                 reopen(turn)
         grant(turn, record)
-        items.open_again(turn, record)
+        items.open_again(turn, record, by_name=True)
     else:
         return False
     turn.note("step.retry_ordered", record.key, record.attempts)

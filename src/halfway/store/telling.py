@@ -66,8 +66,8 @@ class Telling:
                 self._stopped_items.append((code, self.now, *_group(run_id, key), 1 if detached else 0))
             case PassDown(key):
                 self._passed_down.append((run_id, key.step, key.round))
-            case ReopenItems(key):
-                self._reopened_items.append(_group(run_id, key))
+            case ReopenItems(key, not_found):
+                self._reopened_items.append((*_group(run_id, key), 1 if not_found else 0))
             case UndoItems(key):
                 self._undone_items.append(_group(run_id, key)[:3])
             case _:

@@ -85,7 +85,10 @@ select count(*),
     coalesce(sum(case when status = 'SUCCESS' and code = 'PARTLY_SUCCEEDED' then 1 else 0 end), 0),
     coalesce(sum(case when status = 'FAILED' then 1 else 0 end), 0),
     coalesce(sum(case when status = 'FAILED' and (code = 'AI_BUDGET_EXCEEDED' or code = 'HANDED_OVER') then 1 else 0 end), 0),
-    coalesce(sum(case when status = 'SKIPPED' and code <> 'WAIVED' then 1 else 0 end), 0),
+    coalesce(sum(case
+        when (status = 'SKIPPED' and code <> 'WAIVED') or (status = 'FAILED' and (code = 'NOT_HAPPENED' or code = 'PERSON_SAID_NOT')) then 1
+        else 0
+    end), 0),
     coalesce(sum(case when asks <> '' then 1 else 0 end), 0),
     coalesce(sum(case when effect = 'happened' then 1 else 0 end), 0)
 from halfway_record
@@ -116,11 +119,15 @@ where run_id = :run_id and step = :step and round = :round and kind = :kind and 
     );
 
 -- name: reopen_items
--- Items that have failed or were stopped are tried again; one that had happened before it failed is not.
+-- Items that have failed or were stopped are tried again; one that had happened before it failed is not. Whether one is that a probe did
+-- not find while the run stopped, depends on what that proves.
 update halfway_record set status = 'PENDING', code = '', ready_at = null, failures = 0, lost = 0, looks = 1, asks = '', output = null
 where run_id = :run_id and step = :step and round = :round and kind = :kind and item <> ''
     and (
-        ((status = 'FAILED' or (status = 'SKIPPED' and code <> 'WAIVED')) and effect <> 'happened')
+        (
+            ((status = 'FAILED' and (code <> 'NOT_HAPPENED' or :not_found = 1)) or (status = 'SKIPPED' and code <> 'WAIVED'))
+            and effect <> 'happened'
+        )
         or ((status = 'FAILED' or status = 'SKIPPED' or code = 'PARTLY_SUCCEEDED') and exists (
             select 1 from halfway_child as child
             where child.parent_id = halfway_record.run_id and child.step = halfway_record.step
