@@ -156,7 +156,7 @@ class Reference:
         if place in self._said.waived:
             return WAIVED
         if place in self._said.marked:
-            return End(S.SUCCESS, "PARTLY_SUCCEEDED" if end.status is S.WAITING else "")
+            return End(S.SUCCESS, "PARTLY_SUCCEEDED" if end.code == "ITEMS_FAILED" else "")
         return end
 
     def _own_end(self, step: StepSpec, place: Place) -> End:

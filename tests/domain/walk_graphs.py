@@ -19,7 +19,7 @@ from halfway.domain.facts import (
     RetryAsked,
     SkipAsked,
 )
-from halfway.domain.items import are_under_way
+from halfway.domain.items import are_under_way, have_failed
 from halfway.domain.lifecycle import FINAL, RunStatus
 from halfway.domain.lifecycle import RecordStatus as S
 from halfway.domain.run import ACTING, PROBED_BY, Answer, Attempt, Ended, Happened, Key, Kind, Record, Report, meant
@@ -304,7 +304,7 @@ class GraphWalk:
                 self._again(RetryAsked(key.step))
             except Conflict:  # others have failed too
                 self._again(ResumeAsked())
-        elif says == "mark":
+        elif says == "mark" or have_failed(record):
             self.run.take(MarkedSuccess(key.step))
             self.said.marked.add(place)
             if self.run.spec.unit(key).can_be_lost or self.run.spec.unit(key).sort is Sort.TRANSACTION:
