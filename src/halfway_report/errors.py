@@ -17,6 +17,18 @@ class FileEdited(StepFailed):
     """The path of the report holds another content. Whoever wrote it keeps it: move it away or keep it, then decide."""
 
 
+class FolderUnusable(StepFailed):
+    """The file of the report cannot be written where it belongs. Mend the folder, or name another one in the settings, then resume."""
+
+
+class NoRoom(StepFailed):
+    """The file system has no room for the report. Nothing half written was left there: free some, then resume."""
+
+
+class LeadsOut(StepFailed):
+    """A symbolic link leads out of the folder of the reports. Nothing is written through it: remove it, then resume."""
+
+
 class TokenMissing(StepFailed):
     """The environment variable that holds Notion's token is not set for this worker. Set it, restart, resume."""
 

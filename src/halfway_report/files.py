@@ -1,48 +1,96 @@
-"""Puts a file in its place, whole or not at all, and never over another content."""
+"""Puts a file in its place, whole or not at all, and never over what a person wrote."""
 
 from __future__ import annotations
 
 import errno
 import os
 import secrets
+import time
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from halfway_report.models import content_hash
 
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK}
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
+_ABANDONED = 3600  # seconds; a writer needs a moment, so an older temporary file has lost its own
+_EMPTY = content_hash(b"")
 
 
 class OtherContent(Exception):
     """The path holds something else; whoever wrote it keeps it."""
 
 
-def place(path: Path, content: bytes) -> None:
-    """Writes the file durably; the same content at the path is fine, another raises OtherContent and stays untouched."""
+class OutsideFolder(Exception):
+    """The path leads out of the folder in which it belongs."""
+
+
+def place(root: Path, name: Path, content: bytes, *, replacing: Collection[str] = ()) -> Path:
+    """Writes the file `name` of the folder durably, and answers its path.
+
+    The same content at the path is fine. One whose hash is in `replacing` is written over, and so is an empty file; any other raises
+    OtherContent and stays untouched.
+    """
+    path = root.absolute() / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    if holds(path, content_hash(content)):
-        return
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        _write(temporary, content)
-        _publish(temporary, path)
-    except FileExistsError:
-        # Someone was faster than the look above.
-        if not holds(path, content_hash(content)):
-            raise OtherContent(f"{path} appeared with another content") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync_directory(path.parent)
+    target = _inside(root, path)
+    sha256 = content_hash(content)
+    if _holds(target, sha256, replacing):
+        return path
+    _sweep(target)
+    with _temporary(target, content) as temporary:
+        if target.exists():
+            # Looked at again as late as can be: a rename asks no more.
+            _holds(target, sha256, replacing)
+            temporary.rename(target)
+        else:
+            _publish(temporary, target, sha256)
+    _sync_directory(target.parent)
+    return path
 
 
 def holds(path: Path, sha256: str) -> bool:
     """Whether the file is there with exactly this content; another content raises OtherContent."""
+    return _holds(path, sha256, ())
+
+
+def remove(path: Path, sha256: str) -> None:
+    """Removes the file if it has exactly this content; any other is left."""
+    try:
+        if holds(path, sha256):
+            path.unlink(missing_ok=True)
+            _sync_directory(path.parent)
+    except OtherContent:
+        return
+
+
+def _holds(path: Path, sha256: str, replacing: Collection[str]) -> bool:
     try:
         found = content_hash(path.read_bytes())
     except FileNotFoundError:
         return False
-    if found != sha256:
+    if found != sha256 and found not in (*replacing, _EMPTY):
         raise OtherContent(f"{path} has another content (sha256 {found[:12]}…, not {sha256[:12]}…)")
-    return True
+    return found == sha256
+
+
+def _inside(root: Path, path: Path) -> Path:
+    """Where the path really is; the folder itself may be a link, what is below it may not lead out of it."""
+    target = path.resolve()
+    if not target.is_relative_to(root.resolve()):
+        raise OutsideFolder(f"{path} leads to {target}, out of {root}")
+    return target
+
+
+@contextmanager
+def _temporary(target: Path, content: bytes) -> Generator[Path, None, None]:
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        _write(temporary, content)
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -52,14 +100,30 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _publish(temporary: Path, path: Path) -> None:
-    """Gives the file its name; a link, unlike a rename, refuses a name that is taken."""
+def _publish(temporary: Path, target: Path, sha256: str) -> None:
+    """Gives the file a name that was free; a link, unlike a rename, refuses one that has been taken meanwhile."""
     try:
-        os.link(temporary, path)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        temporary.rename(path)
+        try:
+            os.link(temporary, target)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            # Without links the name is taken first, by an empty file, which then is replaced.
+            os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+            temporary.rename(target)
+    except FileExistsError:
+        if not holds(target, sha256):
+            raise OtherContent(f"{target} appeared with another content") from None
+
+
+def _sweep(target: Path) -> None:
+    """Removes what writers have left that were killed between writing and naming."""
+    for left in target.parent.glob(f".{target.name}.*.tmp"):
+        try:
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                left.unlink()
+        except FileNotFoundError:
+            continue
 
 
 def _sync_directory(path: Path) -> None:

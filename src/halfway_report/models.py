@@ -6,7 +6,7 @@ from datetime import date
 from hashlib import sha256
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Basis: TypeAlias = Literal["author", "committer"]
 # A colon would blur the parts of `daily-report:{project}:{date}`.
@@ -20,15 +20,22 @@ class Frozen(BaseModel):
 
 
 class Day(Frozen):
-    """The input of a run: one project, one business day."""
+    """The input of a run: one project, one business day; and, when the day is reported anew on purpose, for which time."""
 
     project: Slug
     date: date
+    revision: int = Field(default=1, ge=1)
+    replaces: tuple[str, ...] = ()  # hashes of the files that earlier revisions have saved: only those may be written over
 
     @property
     def key(self) -> str:
-        """Names the day in the database and at Notion."""
+        """Names the day at Notion, the same for every revision."""
         return f"daily-report:{self.project}:{self.date}"
+
+    @property
+    def run_key(self) -> str:
+        """Names the run in the database."""
+        return self.key if self.revision == 1 else f"{self.key}:r{self.revision}"
 
 
 class FileChange(Frozen):

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 from halfway import Artifact, Effect, Errors, Retry, Step, StepDefinition, Then, Workflow
 from halfway_report.collect import collect
 from halfway_report.context import build_context as context_of
-from halfway_report.errors import FileEdited, InvalidOutput, ProjectUnknown
-from halfway_report.files import OtherContent, holds, place
+from halfway_report.errors import InvalidOutput, ProjectUnknown
 from halfway_report.git import RepositoryUnusable
 from halfway_report.models import Collection, Context, Day, Frozen, Page, SavedReport
 from halfway_report.outline import Generator, Outline
+from halfway_report.saving import add_save
 from halfway_report.settings import ProjectSettings, ReportSettings
 from halfway_report.upload import add_upload
 from halfway_report.validation import validate
@@ -57,7 +56,7 @@ class DailyReport:
 
 def daily_report(settings: ReportSettings, generator: Generator | None = None) -> DailyReport:
     """Builds the workflow for a deployment; without a generator the report is the plain outline of the commits."""
-    workflow = Workflow(NAME, Day, version=1, owner=settings.owner, key=lambda day: day.key, severity="LOW", timeout=timedelta(hours=1))
+    workflow = Workflow(NAME, Day, version=1, owner=settings.owner, key=lambda day: day.run_key, severity="LOW", timeout=timedelta(hours=1))
     collect_git = _collect_git(workflow, settings)
     build_context = _build_context(workflow, collect_git)
     generate_report = _generate_report(workflow, collect_git, build_context, generator or Outline())
@@ -67,7 +66,7 @@ def daily_report(settings: ReportSettings, generator: Generator | None = None) -
         build_context=build_context,
         generate_report=generate_report,
         validate_report=_validate_report(workflow, build_context, generate_report),
-        save_markdown=_save_markdown(workflow, generate_report, settings.out),
+        save_markdown=add_save(workflow, generate_report, settings.out),
         upload_notion=None if settings.notion is None else add_upload(workflow, generate_report, settings.notion),
     )
 
@@ -142,28 +141,6 @@ def _validate_report(
         return Checked(prose=verdict.prose, cited=verdict.cited, commits=len(shas))
 
     return validate_report
-
-
-def _save_markdown(workflow: Workflow[Day], generate_report: StepDefinition[Day, Artifact], out: Path) -> StepDefinition[Day, SavedReport]:
-    @workflow.step(Effect.CREATE, idempotent=True, retry=Retry(3), on_failure=Then.MANUAL)
-    def save_markdown(step: Step[Day]) -> SavedReport:
-        report = step.output(generate_report)
-        path = out.absolute() / step.input.project / f"{step.input.date}.md"
-        try:
-            place(path, step.read(report))
-        except OtherContent as error:
-            raise FileEdited(f"{error}; it was left as it is") from error
-        return SavedReport(path=str(path), sha256=report.sha256)
-
-    @save_markdown.verify
-    def still_there(step: Step[Day], saved: SavedReport) -> bool:
-        """The file is where it was put, unchanged."""
-        try:
-            return holds(Path(saved.path), saved.sha256)
-        except OtherContent:
-            return False
-
-    return save_markdown
 
 
 def _project(settings: ReportSettings, day: Day) -> ProjectSettings:

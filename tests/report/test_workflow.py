@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -268,3 +269,55 @@ def test_without_notion_the_report_ends_with_the_file(tmp_path: Path, repo: Scra
     app.close()
     assert run.status == "SUCCESS"
     assert "No commits were made" in Path(run.output(report.save_markdown).path).read_text()
+
+
+def test_a_folder_that_cannot_be_written_asks_a_person_and_is_resumed_without_the_generator(bench: Bench) -> None:
+    bench.path.parent.parent.mkdir()
+    bench.path.parent.write_text("a file where the folder should be")
+    stopped = bench.start()
+    assert stopped.status == "MANUAL_REQUIRED"
+    assert stopped.failure is not None
+    assert (stopped.failure.code, str(bench.path.parent) in stopped.failure.message) == ("FOLDER_UNUSABLE", True)
+    assert bench.attempts(stopped, "SAVE_MARKDOWN") == 1
+    bench.path.parent.unlink()
+    assert bench.resume(stopped).status == "SUCCESS"
+    assert bench.generator.calls == 1
+
+
+def test_a_file_system_without_room_leaves_no_half_a_report(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, content: bytes) -> None:
+        path.write_bytes(content[:10])
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("halfway_report.files._write", full)
+        stopped = bench.start()
+    assert stopped.failure is not None
+    assert stopped.failure.code == "NO_ROOM"
+    assert list(bench.path.parent.iterdir()) == []
+    assert bench.resume(stopped).status == "SUCCESS"
+
+
+def test_a_link_out_of_the_folder_asks_a_person(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    bench.path.parent.parent.mkdir()
+    bench.path.parent.symlink_to(tmp_path / "elsewhere")
+    stopped = bench.start()
+    assert stopped.failure is not None
+    assert stopped.failure.code == "LEADS_OUT"
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_taking_back_a_run_removes_its_file_and_leaves_one_that_was_edited(tmp_path: Path, repo: Scratch) -> None:
+    report = daily_report(ReportSettings(projects={"shop": ProjectSettings(repositories=(repo.path,))}, out=tmp_path / "reports"))
+    app = Halfway(f"sqlite:///{tmp_path / 'runs.sqlite3'}", workflows=[report.workflow], artifacts=tmp_path / "artifacts")
+    path = tmp_path / "reports" / "shop" / "2026-09-30.md"
+    with app.worker():
+        for day, edited in ((DAY, False), (DAY.model_copy(update={"revision": 2}), True)):
+            run = app.result(app.start(report.workflow, day), timeout=TIMEOUT)
+            if edited:
+                path.write_text("my own words")
+            app.control.compensate(run.id, actor="tester", reason="reported by mistake")
+            assert app.result(run, timeout=TIMEOUT).status == "COMPENSATED"
+            assert path.exists() == edited
+    app.close()

@@ -1,0 +1,53 @@
+"""The step that saves the Markdown file, always at the same path, and what keeps it from there."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from halfway import Artifact, Effect, Retry, Risk, Step, StepDefinition, Then, Workflow
+from halfway_report.errors import FileEdited, FolderUnusable, LeadsOut, NoRoom
+from halfway_report.files import NO_ROOM, OtherContent, OutsideFolder, holds, place, remove
+from halfway_report.models import Day, SavedReport
+
+
+def add_save(workflow: Workflow[Day], generate_report: StepDefinition[Day, Artifact], out: Path) -> StepDefinition[Day, SavedReport]:
+    """Declares SAVE_MARKDOWN with its check and its undo."""
+
+    @workflow.step(Effect.CREATE, idempotent=True, retry=Retry(3), on_failure=Then.MANUAL)
+    def save_markdown(step: Step[Day]) -> SavedReport:
+        report = step.output(generate_report)
+        name = Path(step.input.project) / f"{step.input.date}.md"
+        with _told_to_people():
+            path = place(out, name, step.read(report), replacing=step.input.replaces)
+        return SavedReport(path=str(path), sha256=report.sha256)
+
+    @save_markdown.verify
+    def still_there(step: Step[Day], saved: SavedReport) -> bool:
+        """The file is where it was put, unchanged."""
+        try:
+            return holds(Path(saved.path), saved.sha256)
+        except (OtherContent, OSError):
+            return False
+
+    @save_markdown.compensate(Risk.LOW, idempotent=True)
+    def take_away(step: Step[Day], saved: SavedReport) -> None:
+        """Removes the file if it is still the one that was saved; what a person has edited stays, and so does a newer revision."""
+        remove(Path(saved.path), saved.sha256)
+
+    return save_markdown
+
+
+@contextmanager
+def _told_to_people() -> Generator[None, None, None]:
+    """Everything that keeps a file from its place is for a person to mend; trying again a second later changes nothing."""
+    try:
+        yield
+    except OtherContent as error:
+        raise FileEdited(f"{error}; it was left as it is") from error
+    except OutsideFolder as error:
+        raise LeadsOut(str(error)) from error
+    except OSError as error:
+        kind = NoRoom if error.errno in NO_ROOM else FolderUnusable
+        raise kind(f"{error.filename or ''}: {error.strerror}".removeprefix(": ")) from error
