@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
+from halfway_report.dates import DayName
 from halfway_report.models import Basis, Frozen, Slug
 
 
@@ -40,6 +41,14 @@ class NotionSettings(Frozen):
     timeout: timedelta = timedelta(seconds=30)
 
 
+class ScheduleSettings(Frozen):
+    """When the report of a project starts by itself, by the clock of the project's zone, and about which day it then is."""
+
+    cron: str  # minute, hour, day, month, day of the week
+    date: DayName = "today"
+    catch_up: Literal["SKIP", "ONE", "ALL"] = "ONE"  # which starts are made up for after an outage
+
+
 class ReportSettings(Frozen):
     """Everything the daily report needs to know; without `notion` it ends with the Markdown file."""
 
@@ -47,3 +56,10 @@ class ReportSettings(Frozen):
     out: Path
     notion: NotionSettings | None = None
     owner: str = "report-owner"
+    schedules: Mapping[Slug, ScheduleSettings] = {}  # by project
+
+    @model_validator(mode="after")
+    def _of_known_projects(self) -> ReportSettings:
+        if unknown := sorted(self.schedules.keys() - self.projects.keys()):
+            raise ValueError(f"schedules.{unknown[0]}: there is no project {unknown[0]}")
+        return self

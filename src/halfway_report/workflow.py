@@ -17,6 +17,7 @@ from halfway_report.git import RepositoryUnusable
 from halfway_report.models import Collection, Context, Day, Frozen, Page, SavedReport
 from halfway_report.outline import Generator, Outline
 from halfway_report.saving import add_save
+from halfway_report.schedules import add_schedules
 from halfway_report.settings import ProjectSettings, ReportSettings
 from halfway_report.upload import add_upload
 from halfway_report.validation import validate
@@ -57,6 +58,7 @@ class DailyReport:
 def daily_report(settings: ReportSettings, generator: Generator | None = None) -> DailyReport:
     """Builds the workflow for a deployment; without a generator the report is the plain outline of the commits."""
     workflow = Workflow(NAME, Day, version=1, owner=settings.owner, key=lambda day: day.run_key, severity="LOW", timeout=timedelta(hours=1))
+    add_schedules(workflow, settings)
     collect_git = _collect_git(workflow, settings)
     build_context = _build_context(workflow, collect_git)
     generate_report = _generate_report(workflow, collect_git, build_context, generator or Outline())
