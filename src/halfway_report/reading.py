@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal, TypeAlias
 
 from halfway import Halfway
+from halfway_report.models import Day
+
+Kept: TypeAlias = Literal["report", "context", "prompt"]
+_NAMES: Mapping[Kept, re.Pattern[str]] = {
+    "report": re.compile(r"report(?:-\d+)?\.md"),
+    "context": re.compile(r"context\.json"),
+    "prompt": re.compile(r"prompt.*"),
+}
+_OF_ONE_DAY = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArtifactView:
+    """Something that a step has stored."""
+
+    name: str
+    sha256: str
+    created_at: str  # RFC 3339, UTC: its order is the order of time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +38,12 @@ class StepView:
     status: str
     effect: str  # what is known about it: none, happened, not, unknown
     attempts: int
+    round: int  # from 1; of a step that was sent back, which time this is
+    asks: str  # the role that must decide; empty if nobody is asked
+    output: object  # JSON
+    artifacts: tuple[ArtifactView, ...]
     effect_began_at: datetime | None  # of the last attempt
+    started_at: datetime | None
     ended_at: datetime | None
     error_code: str
     message: str
@@ -39,6 +64,8 @@ class RunView:
     """A run with its steps and its journal; `document` is all of it, as JSON has it."""
 
     id: str
+    key: str
+    day: Day
     status: str
     steps: tuple[StepView, ...]
     journal: tuple[EntryView, ...]
@@ -47,6 +74,11 @@ class RunView:
     def step(self, name: str) -> StepView:
         """The step with this name."""
         return next(step for step in self.steps if step.name == name)
+
+    def said(self, step: str, field: str) -> str:
+        """A field of what a step returned; empty if it has not."""
+        output = next((one.output for one in self.steps if one.name == step), None)
+        return str(output.get(field) or "") if isinstance(output, dict) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - JSON
 
     def count(self, entry: str, step: str) -> int:
         """How often something happened to a step."""
@@ -63,11 +95,13 @@ class RunLine:
     document: Mapping[str, object]
 
 
-def show(app: Halfway, run_id: str) -> RunView:
+def show(app: Halfway, run_id: str, *, journal: bool = True) -> RunView:
     """What the database knows about a run now; needs no worker."""
-    page = app.control.show(run_id)
+    page = app.control.show(run_id, journal=journal)
     return RunView(
         id=page.id,
+        key=page.key or "",
+        day=Day.model_validate(page.input),
         status=page.status.value,
         steps=tuple(
             StepView(
@@ -76,7 +110,14 @@ def show(app: Halfway, run_id: str) -> RunView:
                 status=step.status,
                 effect=step.effect,
                 attempts=step.attempts,
+                round=step.round,
+                asks=step.waits_for,
+                output=step.output,
+                artifacts=tuple(
+                    ArtifactView(name=one["name"], sha256=one["sha256"], created_at=one["createdAt"]) for one in step.artifacts
+                ),
                 effect_began_at=next((attempt.effect_began_at for attempt in reversed(step.history) if attempt.kind == "STEP"), None),
+                started_at=step.started_at,
                 ended_at=step.ended_at,
                 error_code=step.error_code,
                 message=step.message,
@@ -88,14 +129,56 @@ def show(app: Halfway, run_id: str) -> RunView:
     )
 
 
-def runs(app: Halfway, workflow: str, limit: int) -> tuple[RunLine, ...]:
+def runs(app: Halfway, workflow: str, limit: int, *, status: str | None = None, search: str | None = None) -> tuple[RunLine, ...]:
     """The newest runs of a workflow."""
     return tuple(
         RunLine(id=row.id, key=row.key or "", status=row.status.value, document=row.to_json())
-        for row in app.control.runs(type=workflow, limit=limit)
+        for row in app.control.runs(type=workflow, status=status, search=search, limit=limit)
     )
+
+
+def of_day(app: Halfway, workflow: str, day: Day) -> tuple[RunView, ...]:
+    """The runs that report a day, the first revision first."""
+    found = [row for row in runs(app, workflow, _OF_ONE_DAY, search=day.key) if row.key == day.key or row.key.startswith(f"{day.key}:r")]
+    return tuple(sorted((show(app, row.id, journal=False) for row in found), key=lambda view: view.day.revision))
+
+
+def kept(app: Halfway, view: RunView, what: Kept, number: int | None = None) -> bytes | None:
+    """What a run has stored, its hash checked; None if there is none. `number`: which of several, from 1, by default the one in use."""
+    found = sorted(
+        (one for step in view.steps for one in step.artifacts if _NAMES[what].fullmatch(one.name)),
+        key=lambda one: (one.created_at, one.name),
+    )
+    if number is not None:
+        found = found[number - 1 : number]
+    elif saved := view.said("SAVE_MARKDOWN", "sha256"):
+        found = [one for one in found if what != "report" or one.sha256 == saved] or found
+    return app.store.artifacts.get(found[-1].sha256) if found else None
+
+
+def workers(app: Halfway) -> int:
+    """How many worker processes are alive."""
+    return sum(row.epoch.state == "ALIVE" for row in app.control.workers())
+
+
+# ── orders ──
 
 
 def resume(app: Halfway, run_id: str, *, actor: str, reason: str) -> None:
     """Orders that a run goes on after what stopped it."""
     app.control.resume(run_id, actor=actor, reason=reason)
+
+
+def retry(app: Halfway, run_id: str, step: str, *, actor: str, reason: str, evidence: str | None = None) -> None:
+    """Orders that a step gets its attempts anew; with evidence, that what nobody knows of did not happen."""
+    app.control.retry(run_id, step, actor=actor, reason=reason, not_happened=evidence is not None, evidence=evidence)
+
+
+def probe(app: Halfway, run_id: str, step: str, *, actor: str, reason: str) -> None:
+    """Orders that the outside world is asked again what became of a step."""
+    app.control.probe(run_id, step, actor=actor, reason=reason)
+
+
+def cancel(app: Halfway, run_id: str, *, actor: str, reason: str, undo: bool) -> None:
+    """Asks a run to stop; with `undo` what it has made is taken back."""
+    app.control.cancel(run_id, actor=actor, reason=reason, undo=undo)

@@ -8,10 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from halfway_report.standin import Standin
+
+if TYPE_CHECKING:
+    from tests.report.shell import Shell
 
 Moment = str | int
 
@@ -102,3 +106,11 @@ def standin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Standin]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with Standin() as running:
         yield running
+
+
+@pytest.fixture
+def shell(tmp_path: Path, repo: Scratch) -> Shell:
+    from tests.report.shell import Shell
+
+    repo.commit("Rotate the tokens", "2026-09-30T09:00:00+00:00")
+    return Shell(tmp_path, repo)

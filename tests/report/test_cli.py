@@ -3,98 +3,354 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from halfway_report.cli import main
+from halfway_report import collect
 from halfway_report.standin import TOKEN, Standin
 from halfway_report.standin_pages import DATA_SOURCE
-from tests.report.conftest import Scratch
+from tests.report.shell import Shell
+
+STEPS = ("COLLECT_GIT", "BUILD_CONTEXT", "GENERATE_REPORT", "VALIDATE_REPORT", "SAVE_MARKDOWN")
 
 
-class Shell:
-    """Calls the command with a database and a folder of its own."""
-
-    def __init__(self, folder: Path, repo: Scratch) -> None:
-        self.place = ["--repo", str(repo.path), "--out", str(folder / "reports")]
-        self.db = ["--db", f"sqlite:///{folder / 'report.sqlite3'}"]
-
-    def __call__(self, *arguments: str) -> Result:
-        result = CliRunner().invoke(main, arguments)
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
-
-    def run(self, *more: str) -> Result:
-        return self("run", "shop", "--date", "2026-09-30", "--json", *self.place, *self.db, *more)
+def with_notion(shell: Shell, standin: Standin) -> None:
+    shell.configure(f'[notion]\ndata_source_id = "{DATA_SOURCE}"\nurl = "{standin.url}"\nsettle = 0\n')
 
 
-@pytest.fixture
-def shell(tmp_path: Path, repo: Scratch) -> Shell:
-    repo.commit("Rotate the tokens", "2026-09-30T09:00:00+00:00")
-    return Shell(tmp_path, repo)
+# ── run ──
 
 
 def test_a_run_prints_where_the_report_is(shell: Shell) -> None:
-    result = shell.run()
-    facts = json.loads(result.stdout)
-    assert result.exit_code == 0
+    facts = shell.facts("run", "shop", "--date", "2026-09-30")
     assert facts["status"] == "SUCCESS"
     assert facts["key"] == "daily-report:shop:2026-09-30"
-    assert Path(facts["path"]).read_text().startswith("# Daily report: shop, 2026-09-30")
+    assert facts["path"] == str(shell.path)
+    assert shell.path.read_text().startswith("# Daily report: shop, 2026-09-30")
 
 
-def test_a_second_run_for_the_day_is_the_first_one(shell: Shell) -> None:
-    first, second = shell.run(), shell.run()
-    assert json.loads(first.stdout)["runId"] == json.loads(second.stdout)["runId"]
+def test_a_day_that_has_been_reported_shows_its_run_and_calls_nothing(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = shell.facts("run", "shop", "--date", "2026-09-30")
+    monkeypatch.setattr("halfway.Halfway.worker", None)
+    monkeypatch.setattr("halfway.Halfway.start", None)
+    second = shell.run()
+    assert (second.exit_code, json.loads(second.stdout)["runId"]) == (0, first["runId"])
     assert "already has this day" in second.stderr
-    assert second.exit_code == 0
+
+
+def test_force_makes_a_new_revision_with_the_same_file(shell: Shell) -> None:
+    shell.run()
+    shell.repo.commit("Say how to start", "2026-09-30T10:00:00+00:00")
+    forced = shell.facts("run", "shop", "--date", "2026-09-30", "--force")
+    assert forced["key"] == "daily-report:shop:2026-09-30:r2"
+    assert (forced["status"], forced["path"]) == ("SUCCESS", str(shell.path))
+    assert "Say how to start" in shell.path.read_text()
+    assert shell.facts("run", "shop", "--date", "2026-09-30")["runId"] == forced["runId"]
+
+
+def test_case_25_a_revision_leaves_a_file_that_a_person_has_edited(shell: Shell) -> None:
+    shell.run()
+    shell.path.write_text("my own words")
+    shell.repo.commit("Say how to start", "2026-09-30T10:00:00+00:00")
+    stopped = shell.facts("run", "shop", "--date", "2026-09-30", "--force", exit_code=5)
+    assert "FILE_EDITED" in stopped["error"]
+    assert shell.path.read_text() == "my own words"
+
+
+def test_an_open_run_is_not_overtaken_by_force(shell: Shell) -> None:
+    shell.path.parent.mkdir(parents=True)
+    shell.path.write_text("my own words")
+    stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
+    refused = shell.run("--force")
+    assert refused.exit_code == 4
+    assert stopped["runId"] in refused.stderr
+    assert "MANUAL_REQUIRED" in refused.stderr
+
+
+def test_case_12_an_empty_day_is_a_report_that_says_so(shell: Shell) -> None:
+    facts = shell.facts("run", "shop", "--date", "2026-09-29")
+    assert facts["status"] == "SUCCESS"
+    assert "No commits were made" in Path(facts["path"]).read_text()
+
+
+def test_a_dry_run_shows_the_commits_and_touches_nothing(shell: Shell) -> None:
+    before = shell.repo.footprint()
+    shown = shell("run", "shop", "--date", "2026-09-30", "--dry-run")
+    assert "Rotate the tokens" in shown.stdout
+    assert "1 commits on 2026-09-30, the whole day in UTC" in shown.stderr
+    context = shell.facts("run", "shop", "--date", "2026-09-30", "--dry-run")
+    assert context["collection"]["commits"][0]["subject"] == "Rotate the tokens"
+    assert [entry.name for entry in shell.folder.iterdir() if entry != shell.repo.path] == ["report.toml"]
+    assert shell.repo.footprint() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "day"),
+    [
+        ("today", "2026-09-30T00:30:00", "2026-09-30"),
+        ("yesterday", "2026-10-01T08:00:00", "2026-09-30"),
+        ("last-working-day", "2026-10-05T08:00:00", "2026-10-02"),  # from a Monday
+    ],
+)
+def test_case_6_a_day_can_be_named(shell: Shell, monkeypatch: pytest.MonkeyPatch, name: str, now: str, day: str) -> None:
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:  # type: ignore[override] - a fixed moment
+            return datetime.fromisoformat(f"{now}+00:00")
+
+    monkeypatch.setattr("halfway_report.cli.site.datetime", Clock)
+    assert shell.facts("run", "shop", "--date", name, "--dry-run")["collection"]["date"] == day
+
+
+def test_without_a_model_no_model_is_asked(shell: Shell) -> None:
+    assert shell.facts("run", "shop", "--date", "2026-09-30", "--no-llm")["status"] == "SUCCESS"
+
+
+# ── looking ──
 
 
 def test_runs_and_status_show_what_happened(shell: Shell) -> None:
     run_id = json.loads(shell.run().stdout)["runId"]
-    listed = shell("runs", *shell.db)
-    assert listed.stdout.split() == [run_id, "SUCCESS", "daily-report:shop:2026-09-30"]
-    shown = shell("status", run_id, *shell.db)
+    assert shell("runs").stdout.split() == [run_id, "SUCCESS", "daily-report:shop:2026-09-30"]
+    assert [row["id"] for row in shell.rows("runs", "--project", "shop", "--status", "success")] == [run_id]
+    assert shell.rows("runs", "--status", "FAILED") == []
+    shown = shell("status", run_id)
     assert shown.exit_code == 0
-    assert [line.split()[:2] for line in shown.stdout.splitlines()[1:]] == [
-        [step, "SUCCESS"] for step in ("COLLECT_GIT", "BUILD_CONTEXT", "GENERATE_REPORT", "VALIDATE_REPORT", "SAVE_MARKDOWN")
-    ]
-    as_json = json.loads(shell("status", run_id, "--json", *shell.db).stdout)
-    assert as_json["steps"][0]["status"] == "SUCCESS"
+    assert [line.split()[:2] for line in shown.stdout.splitlines()[1:]] == [[step, "SUCCESS"] for step in STEPS]
+    assert shell.facts("status", run_id)["steps"][0]["status"] == "SUCCESS"
 
 
-def test_a_run_that_needs_a_person_is_resumed_where_it_stopped(shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NOTION_TOKEN", "wrong")
-    notion = ["--notion", DATA_SOURCE, "--notion-url", standin.url]
-    stopped = shell.run(*notion)
-    facts = json.loads(stopped.stdout)
-    assert (stopped.exit_code, facts["status"]) == (5, "MANUAL_REQUIRED")
-    assert "HTTP_401" in facts["error"]
-    assert shell("status", facts["runId"], *shell.db).exit_code == 5
-    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
-    resumed = shell("resume", facts["key"], "--reason", "the token is right now", "--json", *shell.place, *shell.db, *notion)
-    assert (resumed.exit_code, json.loads(resumed.stdout)["status"]) == (0, "SUCCESS")
-    assert len(standin.ledger.pages) == 1
+def test_a_run_shows_what_it_has_stored(shell: Shell) -> None:
+    run_id = json.loads(shell.run().stdout)["runId"]
+    assert shell("show", run_id, "report").stdout == shell.path.read_text()
+    assert json.loads(shell("show", run_id[-8:], "context").stdout)["collection"]["project"] == "shop"
+    assert shell("show", "daily-report:shop:2026-09-30", "report", "--attempt", "1").stdout == shell.path.read_text()
+    missing = shell("show", run_id, "report", "--attempt", "7")
+    assert missing.exit_code == 3
+    assert run_id in missing.stderr
 
 
 def test_an_unknown_run_is_not_found(shell: Shell) -> None:
     shell.run()
-    result = shell("status", "no-such-run", *shell.db)
+    result = shell("status", "no-such-run")
     assert result.exit_code == 3
-    assert "no-such-run" in result.stderr
+    assert result.stderr == "report: There is no run no-such-run. List the runs with: report runs\n"
 
 
-@pytest.mark.parametrize(("arguments", "words"), [(["--zone", "Mars/Olympus"], "Mars/Olympus"), (["--date", "yesterday"], "yesterday")])
-def test_a_wrong_option_is_a_usage_error(shell: Shell, arguments: list[str], words: str) -> None:
-    result = shell.run(*arguments)
-    assert result.exit_code == 2
+# ── orders ──
+
+
+def test_a_run_that_needs_a_person_says_what_to_do_and_is_resumed_where_it_stopped(
+    shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOTION_TOKEN", "wrong")
+    with_notion(shell, standin)
+    stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
+    assert stopped["status"] == "MANUAL_REQUIRED"
+    assert stopped["error"].startswith("UPLOAD_NOTION: ")
+    shown = shell("status", stopped["runId"])
+    assert shown.exit_code == 5
+    assert f"report resume {stopped['runId']}" in shown.stdout
+    again = shell.run()
+    assert (again.exit_code, json.loads(again.stdout)["runId"]) == (5, stopped["runId"])
+    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
+    resumed = shell.facts("resume", stopped["key"], "--reason", "the token is right now")
+    assert resumed["status"] == "SUCCESS"
+    assert resumed["url"]
+    assert len(standin.ledger.pages) == 1
+    assert [step["attemptCount"] for step in shell.facts("status", stopped["runId"])["steps"]][:5] == [1] * 5
+    audit = shell.facts("status", stopped["runId"])["audit"]
+    assert [line["reason"] for line in audit] == ["the token is right now"]
+
+
+def test_one_step_is_tried_again_by_its_name(shell: Shell) -> None:
+    shell.path.parent.mkdir(parents=True)
+    shell.path.write_text("my own words")
+    stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
+    assert any("Somebody has written this file" in line for line in stopped["next"])
+    shell.path.unlink()
+    assert shell.facts("retry-step", stopped["runId"], "save_markdown")["status"] == "SUCCESS"
+    refused = shell("retry-step", stopped["runId"], "SAVE_MARKDOWN")
+    assert refused.exit_code == 4
+    assert "report status" in refused.stderr
+
+
+def test_a_run_is_cancelled_and_what_it_made_taken_back(shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOTION_TOKEN", "wrong")
+    with_notion(shell, standin)
+    stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
+    assert shell.path.exists()
+    cancelled = shell.facts("cancel", stopped["runId"], "--undo", "--reason", "nobody wants it")
+    assert cancelled["status"] == "COMPENSATED"
+    assert not shell.path.exists()
+    assert any("--force" in line for line in cancelled["next"])
+
+
+def test_a_run_that_uploads_is_not_resumed_by_a_file_without_notion(
+    shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOTION_TOKEN", "wrong")
+    with_notion(shell, standin)
+    stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
+    shell.configure()
+    refused = shell("resume", stopped["runId"])
+    assert refused.exit_code == 2
+    assert stopped["runId"] in refused.stderr
+    assert "[notion]" in refused.stderr
+
+
+def test_where_nothing_is_in_doubt_nothing_is_reconciled(shell: Shell) -> None:
+    shell.run()
+    told = shell("reconcile")
+    assert (told.exit_code, told.stderr) == (0, "Nothing is in doubt.\n")
+
+
+# ── backfill and schedules ──
+
+
+@pytest.fixture
+def two_days(shell: Shell) -> Shell:
+    shell.repo.commit("Say how to start", "2026-09-28T10:00:00+00:00")
+    return shell
+
+
+def test_case_25_a_backfill_goes_on_after_a_day_that_needs_a_person(two_days: Shell) -> None:
+    edited = two_days.folder / "reports" / "shop" / "2026-09-29.md"
+    edited.parent.mkdir(parents=True)
+    edited.write_text("my own words")
+    foreseen = two_days("backfill", "shop", "--from", "2026-09-28", "--to", "2026-09-30", "--dry-run")
+    assert foreseen.stdout.count("would be started") == 3
+    rows = two_days.rows("backfill", "shop", "--from", "2026-09-28", "--to", "2026-09-30", exit_code=5)
+    assert [(row["date"], row["status"]) for row in rows] == [
+        ("2026-09-28", "SUCCESS"),
+        ("2026-09-29", "MANUAL_REQUIRED"),
+        ("2026-09-30", "SUCCESS"),
+    ]
+    edited.unlink()
+    assert two_days.facts("resume", rows[1]["runId"])["status"] == "SUCCESS"
+    again = two_days.rows("backfill", "shop", "--from", "2026-09-28", "--to", "2026-09-30")
+    assert [(row["runId"], row["started"]) for row in again] == [(row["runId"], False) for row in rows]
+
+
+def test_a_backfill_of_working_days_leaves_the_weekend_out(shell: Shell) -> None:
+    foreseen = shell.rows("backfill", "shop", "--from", "2026-10-02", "--to", "2026-10-05", "--working-days", "--dry-run")
+    assert [row["date"] for row in foreseen] == ["2026-10-02", "2026-10-05"]
+
+
+def test_a_schedule_is_listed_paused_and_triggered(shell: Shell) -> None:
+    shell.configure('[schedules.shop]\ncron = "0 9 * * 1-5"\ndate = "yesterday"\n', project='zone = "Asia/Seoul"')
+    (listed,) = shell.rows("schedule", "list")
+    assert (listed["project"], listed["state"], listed["cron"], listed["zone"]) == ("shop", "ACTIVE", "0 9 * * 1-5", "Asia/Seoul")
+    assert shell.facts("schedule", "pause", "shop")["state"] == "PAUSED"
+    assert shell.facts("schedule", "resume", "shop")["state"] == "ACTIVE"
+    run_id = shell.facts("schedule", "trigger", "shop")["runId"]
+    waiting = shell("status", run_id)
+    assert "No worker is alive" in waiting.stdout
+    assert shell.facts("resume", run_id)["status"] == "SUCCESS"
+
+
+def test_a_schedule_that_left_the_file_is_gone_and_comes_back_with_it(shell: Shell) -> None:
+    schedule = '[schedules.shop]\ncron = "0 9 * * 1-5"\n'
+    shell.configure(schedule)
+    assert len(shell.rows("schedule", "list")) == 1
+    shell.configure()
+    assert shell.rows("schedule", "list") == []
+    shell.configure(schedule)
+    assert shell.rows("schedule", "list")[0]["state"] == "ACTIVE"
+
+
+@pytest.mark.parametrize("cron", ["0 25 * * *", "every day"])
+def test_a_schedule_that_cannot_be_meant_is_a_mistake_in_the_file(shell: Shell, cron: str) -> None:
+    shell.configure(f'[schedules.shop]\ncron = "{cron}"\n')
+    refused = shell("schedule", "list")
+    assert refused.exit_code == 2
+    assert cron in refused.stderr
+
+
+# ── doctor ──
+
+
+def test_doctor_finds_what_is_missing_before_a_run_does(shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOTION_TOKEN", raising=False)
+    with_notion(shell, standin)
+    found = {row["what"]: row for row in shell.rows("doctor", exit_code=2)}
+    assert {what for what, row in found.items() if not row["good"]} == {"notion token_env"}
+    assert "NOTION_TOKEN" in found["notion token_env"]["told"]
+    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
+    assert shell("doctor").exit_code == 0
+    assert TOKEN not in shell("doctor").output
+    shell.configure(f'[notion]\ndata_source_id = "{DATA_SOURCE}"\nurl = "http://127.0.0.1:1"\n')
+    assert {row["what"] for row in shell.rows("doctor", exit_code=2) if not row["good"]} == {"notion url"}
+    assert shell("doctor", "--offline").exit_code == 0
+
+
+def test_doctor_names_a_repository_that_git_cannot_read(shell: Shell, tmp_path: Path) -> None:
+    shell.configure(f'[projects.stock]\nrepositories = ["{tmp_path / "nothing"}"]\n')
+    bad = [row for row in shell.rows("doctor", exit_code=2) if not row["good"]]
+    assert [row["what"] for row in bad] == ["project stock"]
+    assert "nothing" in bad[0]["told"]
+
+
+# ── mistakes ──
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "shop", "--date", "tomorrow"], "tomorrow is no day"),
+        (["run", "shopp"], "Did you mean shop?"),
+        (["run", "a:b"], "a:b"),
+        (["run", "shop", "--forse"], "--forse"),
+        (["backfill", "shop", "--from", "2026-10-02", "--to", "2026-10-01"], "--from is later than --to"),
+        (["runs", "--status", "LOST"], "LOST"),
+    ],
+)
+def test_a_mistake_in_a_command_is_one_line(shell: Shell, arguments: list[str], words: str) -> None:
+    result = shell(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
     assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
-def test_a_project_with_a_colon_is_a_usage_error(shell: Shell) -> None:
-    result = shell("run", "a:b", *shell.place, *shell.db)
+def test_a_mistake_in_the_file_is_one_line_with_the_nearest_key(shell: Shell) -> None:
+    shell.configure(project='timezone = "Asia/Seoul"')
+    result = shell.run()
     assert result.exit_code == 2
-    assert "a:b" in result.stderr
+    assert json.loads(result.stderr) == {
+        "code": "CONFIG_INVALID",
+        "message": f"{shell.config}: projects.shop.timezone: unknown; did you mean zone?",
+        "params": {},
+    }
+
+
+def test_without_a_file_the_way_to_one_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shell.config.unlink()
+    result = shell("runs")
+    assert result.exit_code == 2
+    assert "--config" in result.stderr
+
+
+def test_what_nobody_expected_leaves_its_trace_in_a_file(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("halfway_report.cli.looking.reading.runs", lambda *_, **__: 1 / 0)
+    result = shell("runs")
+    assert result.exit_code == 70
+    assert len(result.stderr.splitlines()) == 1
+    (trace,) = tmp_path.glob("report-*.txt")
+    assert str(trace) in result.stderr
+    assert "ZeroDivisionError" in trace.read_text()
+
+
+def test_a_database_that_cannot_be_reached_is_told_without_a_traceback(shell: Shell) -> None:
+    shell.config.write_text(f'database = "postgresql://127.0.0.1:1/reports"\n{shell.config.read_text()}')
+    result = shell("runs")
+    assert result.exit_code == 6
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_collect_is_never_asked_for_a_day_that_is_done(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.run()
+    monkeypatch.setattr(collect, "collect", None)
+    assert shell.run().exit_code == 0

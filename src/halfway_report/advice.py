@@ -1,0 +1,71 @@
+"""What to do about a run that stands: one sentence about the cause, and the commands that go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway_report.language import _
+from halfway_report.reading import RunView, StepView
+
+DONE = frozenset({"SUCCESS", "PARTIAL_SUCCESS"})
+OVER = frozenset({*DONE, "FAILED", "CANCELLED", "EXPIRED", "COMPENSATED"})
+_STOPPED = ("UNKNOWN", "FAILED")
+
+
+def stopped_at(view: RunView) -> StepView | None:
+    """The step that stopped a run; one about which a person is asked comes first."""
+    stopped = [step for step in view.steps if step.asks or step.status in _STOPPED]
+    return min(stopped, key=lambda step: not step.asks, default=None)
+
+
+def advice(view: RunView, *, workers: int) -> Iterator[str]:
+    """What to do, line by line; nothing for a run that has ended well."""
+    step = stopped_at(view)
+    if view.status in DONE:
+        return
+    if view.status in OVER:
+        yield _("This run has ended. Report the day anew with: {command}").format(command=_again(view))
+    elif view.status == "MANUAL_REQUIRED" and step is not None:
+        yield from _about(view, step)
+    elif workers:
+        yield _("It goes on by itself; a worker is at it.")
+    else:
+        yield _("No worker is alive. Go on with: {command}").format(command=f"report resume {view.id}")
+
+
+def _about(view: RunView, step: StepView) -> Iterator[str]:
+    if step.status == "UNKNOWN":
+        yield _("Nobody knows whether {step} has happened, so it is not repeated.").format(step=step.name)
+        yield _("Have the other side asked again: {command}").format(command=f"report reconcile {view.id}")
+        settled = f"report retry-step {view.id} {step.name} --not-happened '…'"
+        yield _("If you have looked yourself, and it did not happen: {command}").format(command=settled)
+        return
+    if remedy := _remedy(step.error_code):
+        yield remedy
+    yield _("Then go on with: {command}").format(command=f"report resume {view.id}")
+    yield _("What is done stays done; nothing before {step} is run again.").format(step=step.name)
+
+
+def _again(view: RunView) -> str:
+    return f"report run {view.day.project} --date {view.day.date} --force"
+
+
+def _remedy(code: str) -> str:
+    remedies = {
+        "FILE_EDITED": _("Somebody has written this file. Move it away, or leave it and cancel the run."),
+        "FOLDER_UNUSABLE": _("The folder of the reports cannot be written. Mend it, or name another one in report.toml."),
+        "NO_ROOM": _("The disk is full. Free some room."),
+        "LEADS_OUT": _("A symbolic link leads out of the folder of the reports. Remove it."),
+        "PROJECT_UNKNOWN": _("Write the project into report.toml."),
+        "REPOSITORY_UNUSABLE": _("Git cannot read the repository. See what it says with: report doctor"),
+        "TOKEN_MISSING": _("Set the environment variable with the token of Notion."),
+        "HTTP_401": _("Notion does not accept the token. Put a valid one into its environment variable."),
+        "HTTP_403": _("Notion does not allow it. Give the integration access to the data source."),
+        "HTTP_404": _("Notion does not find the data source, or it is not shared with the integration."),
+        "PAGE_IN_TRASH": _("The page of this day is in the trash of Notion. Take it out, or cancel the run."),
+        "PAGE_DIFFERS": _("Notion has another page for this day. Compare the two, and remove the one that is wrong."),
+        "INVALID_OUTPUT": _("The model wrote no valid report. Look at it with: report show RUN report"),
+        "MODEL_UNAVAILABLE": _("The model does not answer. Start it, or go on without it by adding --no-llm."),
+        "MODEL_NOT_FOUND": _("The server does not have this model. Pull it, or name another one in report.toml."),
+    }
+    return remedies.get(code, _("Remove the cause that is named above."))

@@ -1,0 +1,115 @@
+"""`report doctor`: whether everything is there that a report needs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import click
+import httpx2
+
+from halfway.errors import Exit, HalfwayError
+from halfway_report import reading
+from halfway_report.cli.options import common
+from halfway_report.cli.printing import print_json
+from halfway_report.cli.site import Site, opened
+from halfway_report.git import Git, RepositoryUnusable
+from halfway_report.language import _
+from halfway_report.models import Frozen
+from halfway_report.settings import ReportSettings
+from halfway_report.workflow import NAME
+
+_PATIENCE = timedelta(seconds=10)
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    good: bool
+    told: str
+
+    def to_json(self) -> dict[str, object]:
+        return self._asdict()
+
+
+@click.command(short_help="Check that everything is there that a report needs.")
+@click.option("--offline", is_flag=True, help="Do not ask Notion and the model.")
+@common
+def doctor(*, offline: bool, config: Path | None, as_json: bool) -> None:
+    """Check the configuration, the repositories, the folder, the secrets, the servers and the database. Changes nothing."""
+    with opened(config) as site:
+        settings = site.configuration.settings
+        findings = [
+            Finding("configuration", True, str(site.configuration.path)),
+            *_repositories(settings),
+            _folder(settings.out),
+            *_servers(settings, offline=offline),
+            *_database(site),
+        ]
+    if as_json:
+        print_json([one.to_json() for one in findings])
+    for one in () if as_json else findings:
+        click.echo(f"{_('ok') if one.good else _('BAD'):<4} {one.what:<24} {one.told}".rstrip())
+    if not all(one.good for one in findings):
+        click.get_current_context().exit(Exit.USAGE)
+
+
+def _repositories(settings: ReportSettings) -> Iterator[Finding]:
+    for name, project in settings.projects.items():
+        for path in project.repositories:
+            try:
+                Git(path, within=_PATIENCE).check()
+            except RepositoryUnusable as error:
+                yield Finding(f"project {name}", False, f"{path}: {error}")
+            else:
+                yield Finding(f"project {name}", True, str(path))
+
+
+def _folder(out: Path) -> Finding:
+    """The folder is made at the first report, so the nearest one that is there must take it."""
+    there = next(folder for folder in (out, *out.parents) if folder.exists())
+    good = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    return Finding("folder", good, str(out) if good else _("{path} cannot be written").format(path=there))
+
+
+def _servers(settings: ReportSettings, *, offline: bool) -> Iterator[Finding]:
+    """Every part of the settings that names a server or a secret, whichever they are."""
+    for part in ("notion", "llm"):
+        chosen: object = getattr(settings, part, None)
+        for field, value in dict(chosen).items() if isinstance(chosen, Frozen) else ():
+            if field.endswith("_env") and value:
+                told = str(value) if os.environ.get(value) else _("the environment variable {name} is not set").format(name=value)
+                yield Finding(f"{part} {field}", bool(os.environ.get(value)), told)
+            elif field.endswith("url") and not offline:
+                yield _reachable(f"{part} {field}", str(value))
+
+
+def _reachable(what: str, url: str) -> Finding:
+    """Any answer will do; nothing that is secret is sent."""
+    host = urlsplit(url).netloc
+    try:
+        httpx2.get(url, timeout=_PATIENCE.total_seconds())
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        return Finding(what, False, f"{host}: {type(error).__name__}: {error}")
+    return Finding(what, True, host)
+
+
+def _database(site: Site) -> Iterator[Finding]:
+    try:
+        schema = site.app.control.schema()
+        waiting = reading.runs(site.app, NAME, 1000, status="MANUAL_REQUIRED")
+        late = [one for one in site.app.control.schedules.list(type=NAME) if one.overdue is not None and one.overdue > timedelta(minutes=5)]
+    except HalfwayError as error:
+        yield Finding("database", False, str(error))
+        return
+    yield Finding("database", True, schema.url)
+    told = _("{count} runs wait for a person; list them with: report runs --status MANUAL_REQUIRED")
+    yield Finding("runs", not waiting, told.format(count=len(waiting)) if waiting else "")
+    if site.configuration.settings.schedules:
+        told = _("nothing starts what is due; start a worker with: report worker")
+        yield Finding("schedules", not late, told if late else _("{count} workers").format(count=reading.workers(site.app)))

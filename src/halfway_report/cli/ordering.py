@@ -1,0 +1,108 @@
+"""Orders about a run: `report resume`, `retry-step`, `reconcile`, `cancel`. Each is kept in the audit log with who gave it and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from halfway_report import reading
+from halfway_report.advice import OVER
+from halfway_report.cli.options import NO_LLM, RUN, common, order
+from halfway_report.cli.printing import chat, tell_run
+from halfway_report.cli.site import Site, opened
+from halfway_report.cli.working import refuse_a_model, work_on
+from halfway_report.language import _
+from halfway_report.reading import RunView
+from halfway_report.workflow import NAME
+
+UPLOAD = "UPLOAD_NOTION"
+
+
+@click.command(short_help="Go on with a run after what stopped it.")
+@RUN
+@NO_LLM
+@order
+@common
+def resume(*, run_id: str, no_llm: bool, actor: str, reason: str, config: Path | None, as_json: bool) -> None:
+    """Go on with RUN after what stopped it; steps that are done stay done. A run that was only interrupted goes on as well."""
+    with opened(config, no_llm=no_llm) as site:
+        view = _found(site, run_id)
+        if no_llm:
+            refuse_a_model(site)
+        if view.status in OVER or view.status == "MANUAL_REQUIRED":
+            reading.resume(site.app, view.id, actor=actor, reason=reason)
+        code = _work(site, view, as_json=as_json)
+    click.get_current_context().exit(code)
+
+
+@click.command("retry-step", short_help="Give one step its attempts anew.")
+@RUN
+@click.argument("step")
+@click.option("--not-happened", "evidence", metavar="EVIDENCE", help="Nobody knew whether it happened, and you have seen that it did not.")
+@NO_LLM
+@order
+@common
+def retry_step(
+    *, run_id: str, step: str, evidence: str | None, no_llm: bool, actor: str, reason: str, config: Path | None, as_json: bool
+) -> None:
+    """Give STEP of RUN its attempts anew, as in: report retry-step RUN UPLOAD_NOTION"""
+    with opened(config, no_llm=no_llm) as site:
+        view = _found(site, run_id)
+        if no_llm:
+            refuse_a_model(site)
+        reading.retry(site.app, view.id, step.upper(), actor=actor, reason=reason, evidence=evidence)
+        code = _work(site, view, as_json=as_json)
+    click.get_current_context().exit(code)
+
+
+@click.command(short_help="Have Notion asked again what became of a page.")
+@click.argument("run_id", metavar="[RUN]", required=False)
+@order
+@common
+def reconcile(*, run_id: str | None, actor: str, reason: str, config: Path | None, as_json: bool) -> None:
+    """Have the other side asked again whether a step of RUN happened about which nobody knows; without RUN, of all such runs."""
+    codes: list[int] = []
+    with opened(config) as site:
+        views = [_found(site, run_id)] if run_id else [reading.show(site.app, row.id) for row in _asking(site)]
+        doubtful = [(view, step.name) for view in views for step in view.steps if step.status == "UNKNOWN"]
+        for view, step in doubtful:
+            reading.probe(site.app, view.id, step, actor=actor, reason=reason)
+            codes.append(_work(site, view, as_json=as_json))
+        if not doubtful:
+            chat(_("Nothing is in doubt."))
+    click.get_current_context().exit(max(codes, default=0))
+
+
+@click.command(short_help="Stop a run at the next safe boundary.")
+@RUN
+@click.option("--undo", is_flag=True, help="And take back what it has made, if nobody has edited it.")
+@order
+@common
+def cancel(*, run_id: str, undo: bool, actor: str, reason: str, config: Path | None, as_json: bool) -> None:
+    """Stop RUN at the next safe boundary. What is done stays done, unless you say --undo; what is in doubt is settled first."""
+    with opened(config) as site:
+        view = reading.show(site.app, run_id, journal=False)
+        reading.cancel(site.app, view.id, actor=actor, reason=reason, undo=undo)
+        after = reading.show(site.app, view.id, journal=False)
+        if after.status not in OVER:
+            after = work_on(site, site.app.get(site.report.workflow, view.id))
+        tell_run(site, after, as_json=as_json)
+
+
+def _asking(site: Site) -> tuple[reading.RunLine, ...]:
+    return reading.runs(site.app, NAME, 1000, status="MANUAL_REQUIRED")
+
+
+def _found(site: Site, run_id: str) -> RunView:
+    """The run, if this configuration has the code for all of its steps."""
+    view = reading.show(site.app, run_id, journal=False)
+    uploads = any(step.name == UPLOAD and step.status != "SUCCESS" for step in view.steps)
+    if uploads and site.report.upload_notion is None and view.status not in OVER:
+        told = _("Run {run} uploads to Notion, and {file} has no [notion] any more. Write it again, or cancel the run.")
+        raise click.UsageError(told.format(run=view.id, file=site.configuration.path), click.get_current_context())
+    return view
+
+
+def _work(site: Site, view: RunView, *, as_json: bool) -> int:
+    return tell_run(site, work_on(site, site.app.get(site.report.workflow, view.id)), as_json=as_json)

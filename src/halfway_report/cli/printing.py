@@ -1,0 +1,64 @@
+"""What a command prints about a run: JSON for programs, a few lines for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import click
+
+from halfway.errors import Exit
+from halfway_report import reading
+from halfway_report.advice import advice, stopped_at
+from halfway_report.cli.site import Site
+from halfway_report.reading import RunView
+
+_EXITS: Mapping[str, Exit] = {
+    "MANUAL_REQUIRED": Exit.NEEDS_PERSON,
+    "FAILED": Exit.RUN_FAILED,
+    "CANCELLED": Exit.RUN_FAILED,
+    "EXPIRED": Exit.RUN_FAILED,
+    "COMPENSATED": Exit.RUN_FAILED,
+}
+
+
+def print_json(value: object) -> None:
+    """One JSON document on stdout."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def chat(text: str) -> None:
+    """Something for a person, beside the data."""
+    click.echo(text, err=True)
+
+
+def exit_of(status: str) -> int:
+    """What a shell is told about a run; one that goes on is no failure."""
+    return int(_EXITS.get(status, Exit.OK))
+
+
+def facts(view: RunView, next_steps: list[str]) -> dict[str, object]:
+    """What is to be known about a run, in few words."""
+    step = stopped_at(view)
+    return {
+        "runId": view.id,
+        "key": view.key,
+        "status": view.status,
+        "path": view.said("SAVE_MARKDOWN", "path") or None,
+        "url": view.said("UPLOAD_NOTION", "url") or None,
+        "error": None if step is None else f"{step.name}: {step.error_code or step.status}: {step.message}".rstrip(": "),
+        "next": next_steps,
+    }
+
+
+def tell_run(site: Site, view: RunView, *, as_json: bool) -> int:
+    """Says what came of a run and what to do next; answers the exit code."""
+    next_steps = list(advice(view, workers=reading.workers(site.app)))
+    told = facts(view, next_steps)
+    if as_json:
+        print_json(told)
+    else:
+        click.echo("\n".join(f"{name:<7} {value}" for name, value in told.items() if value and name != "next"))
+        for line in next_steps:
+            chat(line)
+    return exit_of(view.status)

@@ -1,0 +1,54 @@
+"""Being the worker of a run until it has ended or needs something from outside."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import click
+
+from halfway import Run
+from halfway.errors import HalfwayError
+from halfway_report import reading
+from halfway_report.cli.printing import chat
+from halfway_report.cli.progress import progress
+from halfway_report.cli.site import Site
+from halfway_report.language import _
+from halfway_report.models import Day
+from halfway_report.reading import RunView
+
+_LOOK = timedelta(milliseconds=250)
+
+
+def work_on(site: Site, run: Run[Day]) -> RunView:
+    """Works until there is nothing more to do by itself. Interrupted, the run stays as it is, and says how to go on."""
+    try:
+        with site.app.worker(), progress() as show:
+            while not _at_rest(site, run):
+                show(reading.show(site.app, run.id, journal=False))
+            view = reading.show(site.app, run.id, journal=False)
+            show(view)
+        return view
+    except KeyboardInterrupt:
+        chat(
+            _("Run {run} was interrupted. What is done is kept; go on with: {command}").format(
+                run=run.id, command=f"report resume {run.id}"
+            )
+        )
+        raise
+
+
+def _at_rest(site: Site, run: Run[Day]) -> bool:
+    try:
+        site.app.result(run, timeout=_LOOK)
+    except HalfwayError as error:
+        if error.code != "TIMEOUT_WAITING":
+            raise
+        return False
+    return True
+
+
+def refuse_a_model(site: Site) -> None:
+    """`--no-llm` holds for the worker of this command; another one that is alive would take the step with its own settings."""
+    if reading.workers(site.app):
+        told = _("--no-llm does not reach the worker that is alive already. Stop it first, or take [llm] out of report.toml.")
+        raise click.UsageError(told, click.get_current_context())
