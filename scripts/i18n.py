@@ -41,6 +41,7 @@ SPOKEN = {
     ("ordering.py", "told"),
     ("ordering.py", "instead"),
 }  # functions that answer with words
+DOCUMENTED = "errors.py"
 HEADER = "# The catalogue of halfway in {language}; brought up to date by scripts/i18n.py."
 
 
@@ -61,6 +62,8 @@ def main() -> int:
 
 
 def _texts(path: Path, *, telling: bool) -> Iterator[str]:
+    if path.name == DOCUMENTED and not telling:
+        yield from _documented(path)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call):
             yield from _of_call(node, telling)
@@ -71,6 +74,13 @@ def _texts(path: Path, *, telling: bool) -> Iterator[str]:
             yield from filter(None, map(_numbered, branches))
         elif telling and isinstance(node, ast.FunctionDef) and (path.name, node.name) in SPOKEN:
             yield from _of_words(node)
+
+
+def _documented(path: Path) -> Iterator[str]:
+    """What the errors of an application say to do stands in their docstrings, so that it is written once."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef) and (told := ast.get_docstring(node)):
+            yield " ".join(told.split())
 
 
 def _is_template(node: ast.Assign) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from halfway_report import errors
 from halfway_report.language import _
 from halfway_report.reading import RunView, StepView
 
@@ -40,8 +42,9 @@ def _about(view: RunView, step: StepView) -> Iterator[str]:
         settled = f"report retry-step {view.id} {step.name} --not-happened '…'"
         yield _("If you have looked yourself, and it did not happen: {command}").format(command=settled)
         return
-    if remedy := _remedy(step.error_code):
-        yield remedy
+    yield _remedy(step.error_code)
+    if step.error_code == "INVALID_OUTPUT":
+        yield _("Read what was written: {command}").format(command=f"report show {view.id} report")
     yield _("Then go on with: {command}").format(command=f"report resume {view.id}")
     yield _("What is done stays done; nothing before {step} is run again.").format(step=step.name)
 
@@ -51,21 +54,18 @@ def _again(view: RunView) -> str:
 
 
 def _remedy(code: str) -> str:
+    """What to do about a code: the errors of the report say it themselves."""
     remedies = {
-        "FILE_EDITED": _("Somebody has written this file. Move it away, or leave it and cancel the run."),
-        "FOLDER_UNUSABLE": _("The folder of the reports cannot be written. Mend it, or name another one in report.toml."),
-        "NO_ROOM": _("The disk is full. Free some room."),
-        "LEADS_OUT": _("A symbolic link leads out of the folder of the reports. Remove it."),
-        "PROJECT_UNKNOWN": _("Write the project into report.toml."),
-        "REPOSITORY_UNUSABLE": _("Git cannot read the repository. See what it says with: report doctor"),
-        "TOKEN_MISSING": _("Set the environment variable with the token of Notion."),
         "HTTP_401": _("Notion does not accept the token. Put a valid one into its environment variable."),
         "HTTP_403": _("Notion does not allow it. Give the integration access to the data source."),
         "HTTP_404": _("Notion does not find the data source, or it is not shared with the integration."),
-        "PAGE_IN_TRASH": _("The page of this day is in the trash of Notion. Take it out, or cancel the run."),
-        "PAGE_DIFFERS": _("Notion has another page for this day. Compare the two, and remove the one that is wrong."),
-        "INVALID_OUTPUT": _("The model wrote no valid report. Look at it with: report show RUN report"),
-        "MODEL_UNAVAILABLE": _("The model does not answer. Start it, or go on without it by adding --no-llm."),
-        "MODEL_NOT_FOUND": _("The server does not have this model. Pull it, or name another one in report.toml."),
+        "REPOSITORY_UNUSABLE": _("Git cannot read the repository. See what it says with: report doctor"),
     }
-    return remedies.get(code, _("Remove the cause that is named above."))
+    documented = _documented().get(code)
+    return _(documented) if documented else remedies.get(code, _("Remove the cause that is named above."))
+
+
+def _documented() -> dict[str, str]:
+    """The docstring of each error by the code that it has; scripts/i18n.py collects them as well."""
+    found = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and kind.__module__ == errors.__name__}
+    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper(): " ".join((kind.__doc__ or "").split()) for name, kind in found.items()}

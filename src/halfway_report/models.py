@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from hashlib import sha256
 from typing import Annotated, Literal, TypeAlias
@@ -36,6 +37,11 @@ class Day(Frozen):
     def run_key(self) -> str:
         """Names the run in the database."""
         return self.key if self.revision == 1 else f"{self.key}:r{self.revision}"
+
+    def revision_in(self, key: str) -> int:
+        """Which revision of this day the key of a run names; 0 if it is one of another day."""
+        match = re.fullmatch(r"(?:(?::r|#)(?P<number>\d+))?", key.removeprefix(self.key)) if key.startswith(self.key) else None
+        return 0 if match is None else int(match["number"] or 1)
 
 
 class FileChange(Frozen):

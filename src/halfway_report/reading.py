@@ -139,7 +139,7 @@ def runs(app: Halfway, workflow: str, limit: int, *, status: str | None = None, 
 
 def of_day(app: Halfway, workflow: str, day: Day) -> tuple[RunView, ...]:
     """The runs that report a day, the first revision first."""
-    found = [row for row in runs(app, workflow, _OF_ONE_DAY, search=day.key) if row.key == day.key or row.key.startswith(f"{day.key}:r")]
+    found = [row for row in runs(app, workflow, _OF_ONE_DAY, search=day.key) if day.revision_in(row.key)]
     return tuple(sorted((show(app, row.id, journal=False) for row in found), key=lambda view: view.day.revision))
 
 

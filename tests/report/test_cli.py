@@ -79,7 +79,7 @@ def test_a_dry_run_shows_the_commits_and_touches_nothing(shell: Shell) -> None:
     before = shell.repo.footprint()
     shown = shell("run", "shop", "--date", "2026-09-30", "--dry-run")
     assert "Rotate the tokens" in shown.stdout
-    assert "1 commits on 2026-09-30, the whole day in UTC" in shown.stderr
+    assert "Commits on 2026-09-30, the whole day in UTC: 1." in shown.stderr
     context = shell.facts("run", "shop", "--date", "2026-09-30", "--dry-run")
     assert context["collection"]["commits"][0]["subject"] == "Rotate the tokens"
     assert [entry.name for entry in shell.folder.iterdir() if entry != shell.repo.path] == ["report.toml"]
@@ -169,7 +169,7 @@ def test_one_step_is_tried_again_by_its_name(shell: Shell) -> None:
     shell.path.parent.mkdir(parents=True)
     shell.path.write_text("my own words")
     stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
-    assert any("Somebody has written this file" in line for line in stopped["next"])
+    assert any("Whoever wrote it keeps it" in line for line in stopped["next"])
     shell.path.unlink()
     assert shell.facts("retry-step", stopped["runId"], "save_markdown")["status"] == "SUCCESS"
     refused = shell("retry-step", stopped["runId"], "SAVE_MARKDOWN")
@@ -205,6 +205,37 @@ def test_where_nothing_is_in_doubt_nothing_is_reconciled(shell: Shell) -> None:
     shell.run()
     told = shell("reconcile")
     assert (told.exit_code, told.stderr) == (0, "Nothing is in doubt.\n")
+
+
+def test_case_23_a_page_that_a_person_put_into_the_trash_stays_there(
+    shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
+    with_notion(shell, standin)
+    first = shell.facts("run", "shop", "--date", "2026-09-30")
+    standin.pages.trash(standin.ledger.pages[0].id, b'{"in_trash": true}')
+    stopped = shell.facts("run", "shop", "--date", "2026-09-30", "--force", exit_code=5)
+    assert stopped["runId"] != first["runId"]
+    assert stopped["error"].startswith("UPLOAD_NOTION: PAGE_IN_TRASH")
+    assert any("It is not made again behind their back" in line for line in stopped["next"])
+    assert any(f"report resume {stopped['runId']}" in line for line in stopped["next"])
+    assert standin.ledger.posts() == 1
+
+
+def test_what_nobody_knows_is_reconciled_and_not_repeated(shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
+    with_notion(shell, standin)
+    standin.fail_create("commit_504")
+    standin.fail_query("lag", "lag", *["incomplete"] * 20)
+    stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
+    assert any(f"report reconcile {stopped['runId']}" in line for line in stopped["next"])
+    refused = shell("resume", stopped["runId"])
+    assert refused.exit_code == 4
+    assert stopped["runId"] in refused.stderr
+    while standin.next_fault("query"):
+        pass
+    assert shell.facts("reconcile")["status"] == "SUCCESS"
+    assert standin.ledger.posts() == 1
 
 
 # ── backfill and schedules ──

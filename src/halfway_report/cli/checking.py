@@ -108,8 +108,8 @@ def _database(site: Site) -> Iterator[Finding]:
         yield Finding("database", False, str(error))
         return
     yield Finding("database", True, schema.url)
-    told = _("{count} runs wait for a person; list them with: report runs --status MANUAL_REQUIRED")
+    told = _("runs that wait for a person: {count}; list them with: report runs --status MANUAL_REQUIRED")
     yield Finding("runs", not waiting, told.format(count=len(waiting)) if waiting else "")
     if site.configuration.settings.schedules:
         told = _("nothing starts what is due; start a worker with: report worker")
-        yield Finding("schedules", not late, told if late else _("{count} workers").format(count=reading.workers(site.app)))
+        yield Finding("schedules", not late, told if late else _("workers: {count}").format(count=reading.workers(site.app)))

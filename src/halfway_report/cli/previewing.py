@@ -40,5 +40,5 @@ def print_preview(settings: ReportSettings, day: Day, *, as_json: bool) -> None:
         click.echo(f"{commit.sha[:12]}  {commit.repository}  {commit.subject}")
     for line in (*context.collection.warnings, *context.left_out):
         click.echo(f"- {line}")
-    told = _("{count} commits on {date}, the whole day in {zone}. Nothing was written or sent.")
+    told = _("Commits on {date}, the whole day in {zone}: {count}. Nothing was written or sent.")
     chat(told.format(count=len(context.collection.commits), date=day.date, zone=context.collection.zone))

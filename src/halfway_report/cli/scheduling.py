@@ -81,7 +81,7 @@ def worker(*, config: Path | None, as_json: bool) -> None:
     """Start what is due, and work on open runs, until it is stopped by SIGTERM or Ctrl-C. Any number may serve one database."""
     with opened(config) as site:
         chat(
-            _("Working for {file}; {count} schedules.").format(
+            _("Working for {file}; schedules: {count}.").format(
                 file=site.configuration.path, count=len(site.configuration.settings.schedules)
             )
         )
