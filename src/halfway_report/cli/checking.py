@@ -10,7 +10,6 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import click
-import httpx2
 
 from halfway.errors import Exit, HalfwayError
 from halfway_report import reading
@@ -91,6 +90,8 @@ def _servers(settings: ReportSettings, *, offline: bool) -> Iterator[Finding]:
 
 def _reachable(what: str, url: str) -> Finding:
     """Any answer will do; nothing that is secret is sent."""
+    import httpx2  # noqa: PLC0415 - takes longer to load than most commands take
+
     host = urlsplit(url).netloc
     try:
         httpx2.get(url, timeout=_PATIENCE.total_seconds())
