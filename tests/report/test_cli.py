@@ -241,28 +241,22 @@ def test_what_nobody_knows_is_reconciled_and_not_repeated(shell: Shell, standin:
 # ── backfill and schedules ──
 
 
-@pytest.fixture
-def two_days(shell: Shell) -> Shell:
-    shell.repo.commit("Say how to start", "2026-09-28T10:00:00+00:00")
-    return shell
-
-
-def test_case_25_a_backfill_goes_on_after_a_day_that_needs_a_person(two_days: Shell) -> None:
-    edited = two_days.folder / "reports" / "shop" / "2026-09-29.md"
+def test_case_25_a_backfill_of_thirty_days_goes_on_after_the_one_that_needs_a_person(shell: Shell) -> None:
+    edited = shell.folder / "reports" / "shop" / "2026-09-12.md"
     edited.parent.mkdir(parents=True)
     edited.write_text("my own words")
-    foreseen = two_days("backfill", "shop", "--from", "2026-09-28", "--to", "2026-09-30", "--dry-run")
-    assert foreseen.stdout.count("would be started") == 3
-    rows = two_days.rows("backfill", "shop", "--from", "2026-09-28", "--to", "2026-09-30", exit_code=5)
-    assert [(row["date"], row["status"]) for row in rows] == [
-        ("2026-09-28", "SUCCESS"),
-        ("2026-09-29", "MANUAL_REQUIRED"),
-        ("2026-09-30", "SUCCESS"),
-    ]
+    month = ("backfill", "shop", "--from", "2026-09-01", "--to", "2026-09-30")
+    assert shell(*month, "--dry-run").stdout.count("would be started") == 30
+    rows = shell.rows(*month, exit_code=5)
+    assert [row["date"] for row in rows] == [f"2026-09-{day:02}" for day in range(1, 31)]
+    assert [row["date"] for row in rows if row["status"] != "SUCCESS"] == ["2026-09-12"]
     edited.unlink()
-    assert two_days.facts("resume", rows[1]["runId"])["status"] == "SUCCESS"
-    again = two_days.rows("backfill", "shop", "--from", "2026-09-28", "--to", "2026-09-30")
+    assert shell.facts("resume", rows[11]["runId"])["status"] == "SUCCESS"
+    again = shell.rows(*month)
     assert [(row["runId"], row["started"]) for row in again] == [(row["runId"], False) for row in rows]
+    assert [row["idempotencyKey"] for row in shell.rows("runs", "--limit", "30")] == [
+        f"daily-report:shop:2026-09-{day:02}" for day in range(30, 0, -1)
+    ]
 
 
 def test_a_backfill_of_working_days_leaves_the_weekend_out(shell: Shell) -> None:
@@ -325,6 +319,15 @@ def test_doctor_names_a_repository_that_git_cannot_read(shell: Shell, tmp_path: 
 
 
 # ── mistakes ──
+
+
+def test_mistakes_are_told_in_korean_too(shell: Shell) -> None:
+    shell.run()
+    assert shell("status", "no-such-run", lang="ko").stderr == (
+        "report: 실행 no-such-run이(가) 없습니다. 실행 목록은 다음 명령으로 보십시오: report runs\n"
+    )
+    assert "--lang" in shell("run", "--help").stdout
+    assert "이미 실행" in shell("run", "shop", "--date", "2026-09-30", "--lang", "ko").stderr
 
 
 @pytest.mark.parametrize(

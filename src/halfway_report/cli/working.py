@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import click
@@ -20,20 +22,30 @@ _LOOK = timedelta(milliseconds=250)
 
 
 def work_on(site: Site, run: Run[Day]) -> RunView:
-    """Works until there is nothing more to do by itself. Interrupted, the run stays as it is, and says how to go on."""
+    """Works until there is nothing more to do by itself for this run."""
+    with at_work(site) as work:
+        return work(run)
+
+
+@contextmanager
+def at_work(site: Site) -> Generator[Callable[[Run[Day]], RunView], None, None]:
+    """A worker for several runs, one after the other."""
+    with site.app.worker():
+        yield lambda run: _watch(site, run)
+
+
+def _watch(site: Site, run: Run[Day]) -> RunView:
+    """Interrupted, the run stays as it is, and says how to go on."""
     try:
-        with site.app.worker(), progress() as show:
+        with progress() as show:
             while not _at_rest(site, run):
                 show(reading.show(site.app, run.id, journal=False))
             view = reading.show(site.app, run.id, journal=False)
             show(view)
         return view
     except KeyboardInterrupt:
-        chat(
-            _("Run {run} was interrupted. What is done is kept; go on with: {command}").format(
-                run=run.id, command=f"report resume {run.id}"
-            )
-        )
+        told = _("Run {run} was interrupted. What is done is kept; go on with: {command}")
+        chat(told.format(run=run.id, command=f"report resume {run.id}"))
         raise
 
 
