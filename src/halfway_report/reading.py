@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -157,8 +159,20 @@ def kept(app: Halfway, view: RunView, what: Kept, number: int | None = None) -> 
 
 
 def workers(app: Halfway) -> int:
-    """How many worker processes are alive."""
-    return sum(row.epoch.state == "ALIVE" for row in app.control.workers())
+    """How many worker processes are alive; one that was killed on this machine counts no more, though nobody has noted it yet."""
+    return sum(row.epoch.state == "ALIVE" and not _gone(row.epoch.host, row.epoch.pid) for row in app.control.workers())
+
+
+def _gone(host: str, pid: int) -> bool:
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
 
 
 # ── orders ──

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -9,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from halfway_report.advice import advice
-from halfway_report.cli.progress import lines
+from halfway_report.cli.progress import lines, progress
 from halfway_report.language import speak
 from halfway_report.models import Day
 from halfway_report.reading import RunView, StepView
@@ -96,3 +97,18 @@ def test_all_of_it_is_told_in_korean_too() -> None:
     text = told(run("MANUAL_REQUIRED", step("SAVE_MARKDOWN", "FAILED", error_code="NO_ROOM", asks="report-owner")))
     assert "report resume 0a1b2c" in text
     assert all(any("가" <= letter <= "힣" for letter in line) for line in text.splitlines())
+
+
+def test_progress_is_drawn_on_a_terminal_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    view = run("RUNNING", step("COLLECT_GIT", "RUNNING", attempts=2))
+    for screen, drawn in ((Screen(), True), (io.StringIO(), False)):
+        monkeypatch.setattr("sys.stderr", screen)
+        with progress() as show:
+            show(view)
+            show(view)
+        assert ("COLLECT_GIT" in screen.getvalue()) == drawn
+        assert screen.getvalue().count("\n") <= 2

@@ -89,6 +89,11 @@ def test_case_15_a_new_user_reports_loses_notion_is_told_what_to_do_and_goes_on(
     with terminal.begin("run", "shop", "--date", "2026-09-30") as working:
         run_id = (working.stderr.readline() if working.stderr else "").split()[1]
         until(lambda: tried(terminal, run_id), working)
+        working.kill()
+    assert "No worker is alive" in terminal("status", run_id)
+    with terminal.begin("resume", run_id) as working:
+        before_it = seen(terminal, run_id).step("UPLOAD_NOTION").attempts
+        until(lambda: seen(terminal, run_id).step("UPLOAD_NOTION").attempts > before_it or None, working)
         working.send_signal(signal.SIGINT)
         _, errors = working.communicate(timeout=PATIENCE)
         assert working.returncode == 130

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from halfway_report import reading
-from halfway_report.advice import OVER
+from halfway_report.advice import OVER, advice
 from halfway_report.cli.options import NO_LLM, RUN, common, order
-from halfway_report.cli.printing import chat, tell_run
+from halfway_report.cli.printing import chat, exit_of, facts, print_json, tell_run
 from halfway_report.cli.site import Site, opened
 from halfway_report.cli.working import refuse_a_model, work_on
 from halfway_report.language import _
@@ -62,16 +62,21 @@ def retry_step(
 @common
 def reconcile(*, run_id: str | None, actor: str, reason: str, config: Path | None, as_json: bool) -> None:
     """Have the other side asked again whether a step of RUN happened about which nobody knows; without RUN, of all such runs."""
-    codes: list[int] = []
+    after: list[RunView] = []
     with opened(config) as site:
         views = [_found(site, run_id)] if run_id else [reading.show(site.app, row.id) for row in _asking(site)]
         doubtful = [(view, step.name) for view in views for step in view.steps if step.status == "UNKNOWN"]
         for view, step in doubtful:
             reading.probe(site.app, view.id, step, actor=actor, reason=reason)
-            codes.append(_work(site, view, as_json=as_json))
-        if not doubtful:
-            chat(_("Nothing is in doubt."))
-    click.get_current_context().exit(max(codes, default=0))
+            after.append(work_on(site, site.app.get(site.report.workflow, view.id)))
+        workers = reading.workers(site.app)
+    if as_json:
+        print_json([facts(view, list(advice(view, workers=workers))) for view in after])
+    for view in () if as_json else after:
+        tell_run(view, workers=workers, as_json=False)
+    if not doubtful:
+        chat(_("Nothing is in doubt."))
+    click.get_current_context().exit(max((exit_of(view.status) for view in after), default=0))
 
 
 @click.command(short_help="Stop a run at the next safe boundary.")
@@ -87,7 +92,7 @@ def cancel(*, run_id: str, undo: bool, actor: str, reason: str, config: Path | N
         after = reading.show(site.app, view.id, journal=False)
         if after.status not in OVER:
             after = work_on(site, site.app.get(site.report.workflow, view.id))
-        tell_run(site, after, as_json=as_json)
+        tell_run(after, workers=reading.workers(site.app), as_json=as_json)
 
 
 def _asking(site: Site) -> tuple[reading.RunLine, ...]:
@@ -105,4 +110,5 @@ def _found(site: Site, run_id: str) -> RunView:
 
 
 def _work(site: Site, view: RunView, *, as_json: bool) -> int:
-    return tell_run(site, work_on(site, site.app.get(site.report.workflow, view.id)), as_json=as_json)
+    after = work_on(site, site.app.get(site.report.workflow, view.id))
+    return tell_run(after, workers=reading.workers(site.app), as_json=as_json)

@@ -8,9 +8,7 @@ from collections.abc import Mapping
 import click
 
 from halfway.errors import Exit
-from halfway_report import reading
 from halfway_report.advice import advice, stopped_at
-from halfway_report.cli.site import Site
 from halfway_report.reading import RunView
 
 _EXITS: Mapping[str, Exit] = {
@@ -51,9 +49,9 @@ def facts(view: RunView, next_steps: list[str]) -> dict[str, object]:
     }
 
 
-def tell_run(site: Site, view: RunView, *, as_json: bool) -> int:
+def tell_run(view: RunView, *, workers: int, as_json: bool) -> int:
     """Says what came of a run and what to do next; answers the exit code."""
-    next_steps = list(advice(view, workers=reading.workers(site.app)))
+    next_steps = list(advice(view, workers=workers))
     told = facts(view, next_steps)
     if as_json:
         print_json(told)

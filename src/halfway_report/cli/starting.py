@@ -53,7 +53,7 @@ def run(
 
 def _tell_earlier(site: Site, view: RunView, *, as_json: bool) -> int:
     chat(_("Run {run} already has this day; nothing was started.").format(run=view.id))
-    return tell_run(site, view, as_json=as_json)
+    return tell_run(view, workers=reading.workers(site.app), as_json=as_json)
 
 
 def _revision(day: Day, earlier: tuple[RunView, ...], *, force: bool) -> Day:
@@ -80,4 +80,4 @@ def _make(site: Site, day: Day, *, as_json: bool) -> int:
     started = site.app.start(site.report.workflow, day)
     told = _("Run {run} started.") if started.created else _("Run {run} of this day is open; it goes on.")
     chat(told.format(run=started.id))
-    return tell_run(site, work_on(site, started), as_json=as_json)
+    return tell_run(work_on(site, started), workers=reading.workers(site.app), as_json=as_json)
