@@ -199,6 +199,7 @@ def test_a_run_that_uploads_is_not_resumed_by_a_file_without_notion(
     assert refused.exit_code == 2
     assert stopped["runId"] in refused.stderr
     assert "[notion]" in refused.stderr
+    assert shell.facts("cancel", stopped["runId"])["status"] == "CANCELLED"
 
 
 def test_where_nothing_is_in_doubt_nothing_is_reconciled(shell: Shell) -> None:
@@ -285,6 +286,23 @@ def test_a_schedule_that_left_the_file_is_gone_and_comes_back_with_it(shell: She
     assert shell.rows("schedule", "list") == []
     shell.configure(schedule)
     assert shell.rows("schedule", "list")[0]["state"] == "ACTIVE"
+
+
+def test_a_project_without_a_schedule_is_told_where_to_write_one(shell: Shell) -> None:
+    refused = shell("schedule", "pause", "shop")
+    assert refused.exit_code == 3
+    assert "[schedules.PROJECT]" in refused.stderr
+
+
+def test_an_open_run_that_uploads_is_not_waited_for_without_notion(shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
+    shell.configure(f'[notion]\ndata_source_id = "{DATA_SOURCE}"\nurl = "{standin.url}"\n[schedules.shop]\ncron = "0 9 * * *"\n')
+    run_id = shell.facts("schedule", "trigger", "shop")["runId"]
+    shell.configure('[schedules.shop]\ncron = "0 9 * * *"\n')
+    for arguments in (["resume", run_id], ["run", "shop", "--date", "today"]):
+        refused = shell(*arguments)
+        assert refused.exit_code == 2
+        assert run_id in refused.stderr
 
 
 @pytest.mark.parametrize("cron", ["0 25 * * *", "every day"])

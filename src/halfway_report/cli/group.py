@@ -108,6 +108,9 @@ def _tell(error: HalfwayError) -> str:
     own = {
         "RUN_UNKNOWN": _("There is no run {run}. List the runs with: report runs"),
         "RUN_AMBIGUOUS": _("The id {run} fits {count} runs. Give more characters of the id."),
+        "SCHEDULE_UNKNOWN": _(
+            "There is no schedule {schedule}. Write [schedules.PROJECT] into report.toml; list them with: report schedule list"
+        ),
         "ACTION_REFUSED": _("{action} does not apply to run {run}: {problem} See where it stands with: report status {run}"),
     }
     template = own.get(error.code) or _(MESSAGES[error.code])

@@ -11,12 +11,10 @@ from halfway_report.advice import OVER, advice
 from halfway_report.cli.options import NO_LLM, RUN, common, order
 from halfway_report.cli.printing import chat, exit_of, facts, print_json, tell_run
 from halfway_report.cli.site import Site, opened
-from halfway_report.cli.working import refuse_a_model, work_on
+from halfway_report.cli.working import refuse_a_model, refuse_without_code, work_on
 from halfway_report.language import _
 from halfway_report.reading import RunView
 from halfway_report.workflow import NAME
-
-UPLOAD = "UPLOAD_NOTION"
 
 
 @click.command(short_help="Go on with a run after what stopped it.")
@@ -102,10 +100,7 @@ def _asking(site: Site) -> tuple[reading.RunLine, ...]:
 def _found(site: Site, run_id: str) -> RunView:
     """The run, if this configuration has the code for all of its steps."""
     view = reading.show(site.app, run_id, journal=False)
-    uploads = any(step.name == UPLOAD and step.status != "SUCCESS" for step in view.steps)
-    if uploads and site.report.upload_notion is None and view.status not in OVER:
-        told = _("Run {run} uploads to Notion, and {file} has no [notion] any more. Write it again, or cancel the run.")
-        raise click.UsageError(told.format(run=view.id, file=site.configuration.path), click.get_current_context())
+    refuse_without_code(site, view)
     return view
 
 

@@ -11,6 +11,7 @@ import click
 from halfway import Run
 from halfway.errors import HalfwayError
 from halfway_report import reading
+from halfway_report.advice import OVER
 from halfway_report.cli.printing import chat
 from halfway_report.cli.progress import progress
 from halfway_report.cli.site import Site
@@ -18,6 +19,7 @@ from halfway_report.language import _
 from halfway_report.models import Day
 from halfway_report.reading import RunView
 
+UPLOAD = "UPLOAD_NOTION"
 _LOOK = timedelta(milliseconds=250)
 
 
@@ -36,6 +38,7 @@ def at_work(site: Site) -> Generator[Callable[[Run[Day]], RunView], None, None]:
 
 def _watch(site: Site, run: Run[Day]) -> RunView:
     """Interrupted, the run stays as it is, and says how to go on."""
+    refuse_without_code(site, reading.show(site.app, run.id, journal=False))
     try:
         with progress() as show:
             while not _at_rest(site, run):
@@ -57,6 +60,16 @@ def _at_rest(site: Site, run: Run[Day]) -> bool:
             raise
         return False
     return True
+
+
+def refuse_without_code(site: Site, view: RunView) -> None:
+    """Refuses to wait for a step that this configuration has no code for: nobody here would ever take it."""
+    if site.report.upload_notion is not None or view.status in OVER:
+        return
+    stopping = view.status in ("CANCEL_REQUESTED", "COMPENSATING")
+    if any(step.name == UPLOAD and (step.attempts if stopping else step.status != "SUCCESS") for step in view.steps):
+        told = _("Run {run} uploads to Notion, and {file} has no [notion] any more. Write it again, then: report resume {run}")
+        raise click.UsageError(told.format(run=view.id, file=site.configuration.path), click.get_current_context())
 
 
 def refuse_a_model(site: Site) -> None:
