@@ -25,9 +25,9 @@ def advice(view: RunView, *, workers: int) -> Iterator[str]:
     step = stopped_at(view)
     if view.status in DONE:
         return
-    if view.status in OVER:
+    if view.status in OVER and (view.status != "FAILED" or step is None):
         yield _("This run has ended. Report the day anew with: {command}").format(command=_again(view))
-    elif view.status == "MANUAL_REQUIRED" and step is not None:
+    elif view.status in ("FAILED", "MANUAL_REQUIRED") and step is not None:
         yield from _about(view, step)
     elif workers:
         yield _("It goes on by itself; a worker is at it.")

@@ -165,6 +165,17 @@ def test_a_run_that_needs_a_person_says_what_to_do_and_is_resumed_where_it_stopp
     assert [line["reason"] for line in audit] == ["the token is right now"]
 
 
+def test_a_run_that_has_failed_is_resumed_when_its_cause_is_gone(shell: Shell) -> None:
+    hidden = shell.repo.path.with_name("hidden")
+    shell.repo.path.rename(hidden)
+    failed = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=1)
+    assert failed["status"] == "FAILED"
+    assert any("report doctor" in line for line in failed["next"])
+    assert any(f"report resume {failed['runId']}" in line for line in failed["next"])
+    hidden.rename(shell.repo.path)
+    assert shell.facts("resume", failed["runId"])["status"] == "SUCCESS"
+
+
 def test_one_step_is_tried_again_by_its_name(shell: Shell) -> None:
     shell.path.parent.mkdir(parents=True)
     shell.path.write_text("my own words")
