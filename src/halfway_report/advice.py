@@ -11,6 +11,7 @@ from halfway_report.reading import RunView, StepView
 
 DONE = frozenset({"SUCCESS", "PARTIAL_SUCCESS"})
 OVER = frozenset({*DONE, "FAILED", "CANCELLED", "EXPIRED", "COMPENSATED"})
+_CAN_BE_LEFT_OUT = ("SAVE_MARKDOWN", "UPLOAD_NOTION")
 _STOPPED = ("UNKNOWN", "FAILED")
 
 
@@ -46,6 +47,8 @@ def _about(view: RunView, step: StepView) -> Iterator[str]:
     if step.error_code == "INVALID_OUTPUT":
         yield _("Read what was written: {command}").format(command=f"report show {view.id} report")
     yield _("Then go on with: {command}").format(command=f"report resume {view.id}")
+    if step.name in _CAN_BE_LEFT_OUT:
+        yield _("Or go on without it: {command}").format(command=f"report skip {view.id} {step.name}")
     yield _("What is done stays done; nothing before {step} is run again.").format(step=step.name)
 
 

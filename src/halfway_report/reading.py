@@ -193,6 +193,11 @@ def probe(app: Halfway, run_id: str, step: str, *, actor: str, reason: str) -> N
     app.control.probe(run_id, step, actor=actor, reason=reason)
 
 
+def skip(app: Halfway, run_id: str, step: str, *, actor: str, reason: str) -> None:
+    """Orders that a run goes on without a step."""
+    app.control.skip(run_id, step, actor=actor, reason=reason)
+
+
 def cancel(app: Halfway, run_id: str, *, actor: str, reason: str, undo: bool) -> None:
     """Asks a run to stop; with `undo` what it has made is taken back."""
     app.control.cancel(run_id, actor=actor, reason=reason, undo=undo)

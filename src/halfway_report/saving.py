@@ -45,9 +45,9 @@ def _told_to_people() -> Generator[None, None, None]:
     try:
         yield
     except OtherContent as error:
-        raise FileEdited(f"{error}; it was left as it is") from error
+        raise FileEdited(f"{error}; it was left as it is") from None
     except OutsideFolder as error:
-        raise LeadsOut(str(error)) from error
+        raise LeadsOut(str(error)) from None
     except OSError as error:
         kind = NoRoom if error.errno in NO_ROOM else FolderUnusable
         raise kind(f"{error.filename or ''}: {error.strerror}".removeprefix(": ")) from error

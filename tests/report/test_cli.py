@@ -165,6 +165,15 @@ def test_a_run_that_needs_a_person_says_what_to_do_and_is_resumed_where_it_stopp
     assert [line["reason"] for line in audit] == ["the token is right now"]
 
 
+def test_a_run_goes_on_without_the_file_that_a_person_wrote(shell: Shell) -> None:
+    shell.path.parent.mkdir(parents=True)
+    shell.path.write_text("my own words")
+    stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
+    assert any(f"report skip {stopped['runId']} SAVE_MARKDOWN" in line for line in stopped["next"])
+    assert shell.facts("skip", stopped["runId"], "SAVE_MARKDOWN", "--reason", "mine is better")["status"] == "PARTIAL_SUCCESS"
+    assert shell.path.read_text() == "my own words"
+
+
 def test_a_run_that_has_failed_is_resumed_when_its_cause_is_gone(shell: Shell) -> None:
     hidden = shell.repo.path.with_name("hidden")
     shell.repo.path.rename(hidden)

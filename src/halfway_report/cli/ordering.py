@@ -1,4 +1,4 @@
-"""Orders about a run: `report resume`, `retry-step`, `reconcile`, `cancel`. Each is kept in the audit log with who gave it and why."""
+"""Orders about a run: `report resume`, `retry-step`, `skip`, `reconcile`, `cancel`; the audit log keeps who gave them and why."""
 
 from __future__ import annotations
 
@@ -50,6 +50,20 @@ def retry_step(
         if no_llm:
             refuse_a_model(site)
         reading.retry(site.app, view.id, step.upper(), actor=actor, reason=reason, evidence=evidence)
+        code = _work(site, view, as_json=as_json)
+    click.get_current_context().exit(code)
+
+
+@click.command(short_help="Go on without a step that has failed.")
+@RUN
+@click.argument("step")
+@order
+@common
+def skip(*, run_id: str, step: str, actor: str, reason: str, config: Path | None, as_json: bool) -> None:
+    """Go on without STEP of RUN, as in: report skip RUN SAVE_MARKDOWN, where the file that a person wrote shall stay."""
+    with opened(config) as site:
+        view = _found(site, run_id)
+        reading.skip(site.app, view.id, step.upper(), actor=actor, reason=reason)
         code = _work(site, view, as_json=as_json)
     click.get_current_context().exit(code)
 
