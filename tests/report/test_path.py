@@ -105,8 +105,8 @@ def test_case_15_a_new_user_reports_loses_notion_is_told_what_to_do_and_goes_on(
         resumed = terminal.facts("resume", run_id)
         assert (resumed["status"], resumed["runId"]) == ("SUCCESS", run_id)
         assert len(notion.ledger.pages) == 2
-        steps = {step["name"]: step["attemptCount"] for step in terminal.facts("status", run_id)["steps"]}
-        assert [steps[name] for name in ("COLLECT_GIT", "BUILD_CONTEXT", "GENERATE_REPORT", "SAVE_MARKDOWN")] == [1, 1, 1, 1]
+        view = seen(terminal, run_id)
+        assert [view.step(name).attempts for name in ("COLLECT_GIT", "BUILD_CONTEXT", "GENERATE_REPORT", "SAVE_MARKDOWN")] == [1, 1, 1, 1]
         served_by_a_worker(terminal)
         assert len(notion.ledger.pages) == 3
     assert repo.footprint() == before

@@ -74,6 +74,6 @@ def refuse_without_code(site: Site, view: RunView) -> None:
 
 def refuse_a_model(site: Site) -> None:
     """`--no-llm` holds for the worker of this command; another one that is alive would take the step with its own settings."""
-    if reading.workers(site.app):
+    if getattr(site.configuration.settings, "llm", None) is not None and reading.workers(site.app):
         told = _("--no-llm does not reach the worker that is alive already. Stop it first, or take [llm] out of report.toml.")
         raise click.UsageError(told, click.get_current_context())
