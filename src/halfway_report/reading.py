@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from halfway import Halfway
+from halfway.errors import NotFound
+from halfway_report.models import Day, Page
+from halfway_report.notion_values import DayPages, StoredPage
+from halfway_report.workflow import NAME, DailyReport
+
+_MOST = 1000  # runs of one day
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,3 +105,34 @@ def runs(app: Halfway, workflow: str, limit: int) -> tuple[RunLine, ...]:
 def resume(app: Halfway, run_id: str, *, actor: str, reason: str) -> None:
     """Orders that a run goes on after what stopped it."""
     app.control.resume(run_id, actor=actor, reason=reason)
+
+
+def day_pages(app: Halfway, report: DailyReport, day: Day) -> DayPages:
+    """What the runs of a day know about its page at Notion; a run that failed or whose history was deleted knows none."""
+    keys = {row.id: row.key or "" for row in app.control.runs(type=NAME, search=day.key, limit=_MOST)}
+    ids = {run_id: number for run_id, key in keys.items() if (number := _number(key, day.key)) > 0}
+    page: Page | None = None
+    sha256 = maker = ""
+    for run_id in sorted(ids, key=ids.__getitem__):
+        if (uploaded := _uploaded(app, report, run_id)) is not None:
+            maker = run_id if page is None or page.id != uploaded[0].id else maker
+            page, sha256 = uploaded
+    stored = None if page is None else StoredPage(page=page, content_hash=sha256, run_id=maker)
+    complete = sorted(ids.values()) == list(range(1, len(ids) + 1)) and app.control.gone(day.key) is None
+    return DayPages(runs=frozenset(ids), page=stored, complete=complete)
+
+
+def _number(key: str, day: str) -> int:
+    """Which run of the day it is that has this key: that of the second one ends in #2. 0 for one of another day."""
+    name, _, number = key.partition("#")
+    return 0 if name != day else int(number or 1)
+
+
+def _uploaded(app: Halfway, report: DailyReport, run_id: str) -> tuple[Page, str] | None:
+    if report.upload_notion is None:
+        return None
+    try:
+        run = app.get(report.workflow, run_id)
+        return run.output(report.upload_notion), run.output(report.generate_report).sha256
+    except NotFound:
+        return None

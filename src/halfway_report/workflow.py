@@ -17,6 +17,7 @@ from halfway_report.errors import FileEdited, InvalidOutput, ProjectUnknown
 from halfway_report.files import OtherContent, holds, place
 from halfway_report.git import RepositoryUnusable
 from halfway_report.models import Collection, Context, Day, Frozen, Page, SavedReport
+from halfway_report.notion_values import Known
 from halfway_report.outline import Generator, Outline
 from halfway_report.settings import ProjectSettings, ReportSettings
 from halfway_report.upload import add_upload
@@ -55,8 +56,12 @@ class DailyReport:
     upload_notion: StepDefinition[Day, Page] | None
 
 
-def daily_report(settings: ReportSettings, generator: Generator | None = None) -> DailyReport:
-    """Builds the workflow for a deployment; without a generator the report is the plain outline of the commits."""
+def daily_report(settings: ReportSettings, generator: Generator | None = None, *, known: Known | None = None) -> DailyReport:
+    """Builds the workflow for a deployment; without a generator the report is the plain outline of the commits.
+
+    known: what the database of the runs has about the pages of a day; `deploy()` connects it. Without it only pages are changed that
+    the run itself has made.
+    """
     workflow = Workflow(NAME, Day, version=1, owner=settings.owner, key=lambda day: day.key, severity="LOW", timeout=timedelta(hours=1))
     collect_git = _collect_git(workflow, settings)
     build_context = _build_context(workflow, collect_git)
@@ -68,7 +73,7 @@ def daily_report(settings: ReportSettings, generator: Generator | None = None) -
         generate_report=generate_report,
         validate_report=_validate_report(workflow, build_context, generate_report),
         save_markdown=_save_markdown(workflow, generate_report, settings.out),
-        upload_notion=None if settings.notion is None else add_upload(workflow, generate_report, settings.notion),
+        upload_notion=None if settings.notion is None else add_upload(workflow, generate_report, settings.notion, known),
     )
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from halfway_report.cli import main
 from halfway_report.standin import TOKEN, Standin
-from halfway_report.standin_pages import DATA_SOURCE
+from halfway_report.standin_ledger import DATA_SOURCE
 from tests.report.conftest import Scratch
 
 
