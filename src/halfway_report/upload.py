@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # its client is loaded by the first upload
 
 # About ten minutes in all: what Notion cannot do by then, a person should know of.
 _PATIENT = Retry(6, wait=timedelta(seconds=5), factor=3, max_wait=timedelta(minutes=10))
-# An upload looks first, with up to eight requests, and is not begun without the time that it may take.
+# An upload looks before it makes something, and each request may take its whole time only now and then.
 _REQUESTS = 4
 
 
@@ -59,8 +59,6 @@ def add_upload(
                 verdict = judge(look(notion, place, draft.external_id, day), draft.content_hash, day.runs | {step.run_id})
             make = _allowed(verdict)
             step.evidence(externalId=draft.external_id, contentHash=draft.content_hash, dataSource=place.source, found=_url(make))
-            if step.remaining < settings.timeout:
-                raise RetryLater("there was too little time left to make the page", code="NOTION_SLOW")
             with mark, _meaning():
                 return _bring_about(notion, place, make, draft)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from datetime import date, timedelta
@@ -9,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from halfway import Artifact, Effect, Run, Step, Workflow
+from halfway import Artifact, Effect, Run, Step, StepFailed, Workflow
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.run import Kind
-from halfway_report import reading
+from halfway_report import errors, notion_faults, reading
 from halfway_report.models import Context, Day
+from halfway_report.notion_values import Fate
 from halfway_report.outline import Outline
 from halfway_report.settings import NotionProperties, NotionSettings, ProjectSettings, ReportSettings
 from halfway_report.standin import TOKEN, Standin
@@ -405,6 +407,55 @@ def test_properties_may_have_other_names(build: Build, standin: Standin) -> None
     bench.standin.fail("create", "commit_504")
     bench.one_page(bench.run())
     assert bench.page.properties["외부ID"] == DAY.key
+
+
+# ── what a person says ──
+
+
+def test_a_person_who_has_found_the_lost_page_says_so_and_the_next_run_knows_it(plain: Bench) -> None:
+    plain.standin.fail("create", "commit_504")
+    stopped = plain.run()
+    page = json.dumps({"id": plain.page.id, "url": f"https://www.notion.so/{plain.page.id.replace('-', '')}"})
+    order = {"actor": "kim", "reason": "the answer was lost", "evidence": "the page is there"}
+    plain.h.app.control.mark_success(stopped.id, UPLOAD, output=page, **order)
+    plain.one_page(plain.finish(stopped))
+    second = plain.rewrite()
+    assert second.status == "SUCCESS", second.failure
+    assert plain.page.markdown == plain.path.read_text()
+
+
+def test_a_person_who_has_found_no_page_lets_it_be_made(plain: Bench) -> None:
+    plain.standin.fail("create", "504")
+    stopped = plain.run()
+    order = {"actor": "kim", "reason": "the answer was lost", "evidence": "no page, also not in the trash"}
+    plain.h.app.control.retry(stopped.id, UPLOAD, not_happened=True, **order)
+    plain.one_page(plain.finish(stopped), posts=2)
+
+
+def test_a_page_that_gave_up_its_external_id_belongs_to_people(bench: Bench) -> None:
+    first = bench.run()
+    edited = bench.page
+    bench.standin.pages.edit(bench.page_id(first), markdown="my own words", properties={**edited.properties, "ExternalId": ""})
+    second = bench.run(again="a page of our own, please")
+    assert second.status == "SUCCESS"
+    assert bench.page_id(second) != edited.id
+    assert [page.markdown for page in bench.standin.ledger.pages] == ["my own words", bench.path.read_text()]
+
+
+def test_every_code_that_asks_a_person_is_in_the_guide() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "notion.md").read_text()
+    ours = {error.code for error in (kind("") for kind in vars(errors).values() if _asks_about_notion(kind))}
+    theirs = {f"HTTP_{status}" for status, fate in notion_faults.STATUS.items() if fate is not Fate.NOT_TAKEN}
+    missing = {code for code in ours | theirs | set(notion_faults.NOT_SENT.values()) | CODES if f"`{code}`" not in guide}
+    assert missing == set()
+
+
+CODES = {"NOTION_BUSY", "NOTION_INCOMPLETE", "NOTION_ADDRESS", "ANSWER_LOST", "ANSWER_UNREADABLE"}
+
+
+def _asks_about_notion(kind: object) -> bool:
+    named = isinstance(kind, type) and issubclass(kind, StepFailed) and kind.__module__ == errors.__name__
+    return named and kind.__name__.startswith(("Token", "DataSource", "ReportTooLarge", "Page"))
 
 
 # ── a data source without the properties ──
