@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +34,7 @@ class Standin:
         self.token = token
         self.closing = threading.Event()
         self._faults: Mapping[str, deque[str]] = {call: deque() for _, _, call in CALLS}
+        self._meanwhile: dict[str, Callable[[], object]] = {}
         self._server = Server(("127.0.0.1", port), self)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
@@ -78,8 +79,13 @@ class Standin:
         """The next queries meet these faults, one each; `lag` answers as an index that has not caught up."""
         self.fail("query", *faults)
 
+    def meanwhile(self, call: str, action: Callable[[], object]) -> None:
+        """Does this just before the next request of this kind is served, as somebody who is faster."""
+        self._meanwhile[call] = action
+
     def next_fault(self, call: str) -> str | None:
-        """Takes the fault that is due for a call."""
+        """Takes the fault that is due for a call; what was to happen meanwhile has happened then."""
+        self._meanwhile.pop(call, lambda: None)()
         queue = self._faults[call]
         return queue.popleft() if queue else None
 

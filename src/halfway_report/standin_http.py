@@ -55,7 +55,7 @@ class Vendor(Protocol):
     closing: threading.Event
 
     def next_fault(self, call: str) -> str | None:
-        """Takes the fault that is due for a call."""
+        """Takes the fault that is due for a call; what was to happen meanwhile has happened then."""
         ...
 
 

@@ -532,6 +532,19 @@ def test_an_undo_counts_a_page_that_is_in_the_trash_as_done(bench: Bench) -> Non
     assert bench.standin.ledger.patches() == 0
 
 
+def test_an_undo_and_a_person_who_trashes_the_page_at_the_same_time_agree(bench: Bench) -> None:
+    run = bench.run()
+    bench.standin.meanwhile("update", lambda: bench.standin.pages.edit(bench.page_id(run), in_trash=True))
+    assert undone(bench, bench.undo(run)) == ("SUCCESS", "", True)
+    assert bench.standin.ledger.patches() == 1
+
+
+def test_an_undo_that_is_refused_for_another_reason_asks_a_person(bench: Bench) -> None:
+    run = bench.run()
+    bench.standin.fail("update", "403")
+    assert undone(bench, bench.undo(run)) == ("FAILED", "HTTP_403", False)
+
+
 @pytest.mark.parametrize("fault", ["commit_504", "commit_rst", "504", "429:7"])
 def test_the_lost_answer_of_an_undo_is_no_doubt(bench: Bench, fault: str) -> None:
     run = bench.run()
