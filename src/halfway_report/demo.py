@@ -28,7 +28,7 @@ from halfway_report.language import Translate, translator
 from halfway_report.models import Day
 from halfway_report.processes import end_with
 from halfway_report.settings import NotionSettings, ProjectSettings, ReportSettings
-from halfway_report.standin_pages import DATA_SOURCE, Ledger
+from halfway_report.standin_ledger import DATA_SOURCE, Ledger
 
 _ZONE = "UTC"
 _UPLOAD, _GENERATE = "UPLOAD_NOTION", "GENERATE_REPORT"

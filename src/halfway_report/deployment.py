@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from halfway import Halfway
+from halfway_report import reading
+from halfway_report.models import Day
+from halfway_report.notion_values import DayPages
 from halfway_report.settings import ReportSettings
 from halfway_report.workflow import DailyReport, daily_report
 
@@ -20,5 +23,10 @@ class Deployment:
 
 def deploy(settings: ReportSettings, url: str, *, artifacts: Path | None = None) -> Deployment:
     """Builds the workflow and the engine; nothing is touched until one of them is used."""
-    report = daily_report(settings)
-    return Deployment(report=report, app=Halfway(url, workflows=[report.workflow], artifacts=artifacts))
+
+    def known(day: Day) -> DayPages:
+        return reading.day_pages(app, report, day)
+
+    report = daily_report(settings, known=known)
+    app = Halfway(url, workflows=[report.workflow], artifacts=artifacts)
+    return Deployment(report=report, app=app)

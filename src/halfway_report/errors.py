@@ -30,12 +30,36 @@ class LeadsOut(StepFailed):
 
 
 class TokenMissing(StepFailed):
-    """The environment variable that holds Notion's token is not set for this worker. Set it, restart, resume."""
+    """The environment variable with Notion's token is not set for this worker, or holds no token. Set it, restart, resume."""
+
+
+class DataSourceUnclear(StepFailed):
+    """The database has no data source, or several, and the settings name none. Set data_source_id to the right one, then resume."""
+
+
+class DataSourceUnfit(StepFailed):
+    """The data source has not the properties that identify a page. Add those that the message names, as text, then resume."""
+
+
+class ReportTooLarge(StepFailed):
+    """Notion takes no request of this size, and a page is never made in parts. The Markdown file is there; a person may make the page."""
 
 
 class PageInTrash(StepFailed):
     """Somebody put the page of this day into the trash. It is not made again behind their back: restore it, or decide."""
 
 
+class PageEdited(StepFailed):
+    """Somebody has edited the page of this day. It is left as it is: compare it with the Markdown file, then decide."""
+
+
 class PageDiffers(StepFailed):
-    """Notion already has a page for this day with another content, or more than one. Compare them, then decide."""
+    """A page with this external id is not what this database made for the day. Compare it with the Markdown file, then decide."""
+
+
+class PageTwice(StepFailed):
+    """More than one page carries this external id. Keep the right one, delete the others for good, then decide."""
+
+
+class PageGone(StepFailed):
+    """Notion does not show the page any more: deleted for good, or not shared with the connection. Look for it there, then decide."""

@@ -38,10 +38,10 @@ class Day(Frozen):
         """Names the run in the database."""
         return self.key if self.revision == 1 else f"{self.key}:r{self.revision}"
 
-    def revision_in(self, key: str) -> int:
-        """Which revision of this day the key of a run names; 0 if it is one of another day."""
-        match = re.fullmatch(r"(?:(?::r|#)(?P<number>\d+))?", key.removeprefix(self.key)) if key.startswith(self.key) else None
-        return 0 if match is None else int(match["number"] or 1)
+    def place_of(self, key: str) -> tuple[int, int] | None:
+        """Which revision of this day the key of a run names, and the how manyth run of it: None if it is one of another day."""
+        match = re.fullmatch(r"(?::r(\d+))?(?:#(\d+))?", key.removeprefix(self.key)) if key.startswith(self.key) else None
+        return None if match is None else (int(match[1] or 1), int(match[2] or 1))
 
 
 class FileChange(Frozen):

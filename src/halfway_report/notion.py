@@ -1,61 +1,34 @@
-"""Talks to Notion over HTTP: one POST makes a whole page, one query looks for it. Never retries and never follows a redirect.
+"""Talks to Notion through its client, `notion-client`: the only module that knows it. Never retries and never follows a redirect.
 
 A client that repeats a request by itself could say "refused" about a request that was taken before; then nobody could
-tell what happened. So every fault leaves this module as httpx2 raised it.
+tell what happened. So its retries are off, and every fault leaves this module as a NotionError that says what it proves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-import httpx2
+import httpx
+import notion_client
+from notion_client.errors import HTTPResponseError, RequestTimeoutError
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from halfway_report import notion_faults
 from halfway_report.models import Page
+from halfway_report.notion_markdown import cut, for_notion, title_of, without_title
+from halfway_report.notion_values import Draft, Fate, Hit, NotionError, Search
+from halfway_report.settings import NotionProperties
 
 VERSION = "2026-03-11"
-EXTERNAL_ID, CONTENT_HASH, RUN_ID = "ExternalId", "ContentHash", "RunId"
-_BUSY = {429, 529}
 _CONNECT = timedelta(seconds=5)
-
-
-class NotionBusy(Exception):
-    """Notion did not take the request and says when to come again."""
-
-    def __init__(self, status: int, after: timedelta) -> None:
-        super().__init__(f"Notion answered {status}, and asks to wait {after.total_seconds():.0f} s")
-        self.after = after
-
-
-@dataclass(frozen=True, kw_only=True)
-class Draft:
-    """A page as we want it; its first heading of level 1 becomes the title."""
-
-    external_id: str
-    content_hash: str
-    run_id: str
-    markdown: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hit:
-    """A page that carries the external id."""
-
-    page: Page
-    content_hash: str
-    in_trash: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Search:
-    """Every page with an external id, trash included; only a complete search can say that there is none."""
-
-    hits: tuple[Hit, ...]
-    complete: bool
+# The client writes a line about every failure; the run says it better.
+_log = logging.getLogger("halfway_report.notion_client")
+_Answer = TypeVar("_Answer", bound=BaseModel)
 
 
 class _Lenient(BaseModel):
@@ -71,10 +44,16 @@ class _Property(_Lenient):
     rich_text: tuple[_Text, ...] = ()
 
 
+class _User(_Lenient):
+    id: str
+    type: str = ""
+
+
 class _Page(_Lenient):
     id: Annotated[str, StringConstraints(min_length=1)]
     url: str
     in_trash: bool = False
+    last_edited_by: _User | None = None
     properties: Mapping[str, _Property] = {}
 
     def text(self, name: str) -> str:
@@ -84,92 +63,175 @@ class _Page(_Lenient):
         return Page(id=self.id, url=self.url)
 
 
-class _Error(_Lenient):
-    code: str
-    message: str
-
-
 class _Status(_Lenient):
     type: str = "complete"
 
 
-class _Answer(_Lenient):
+class _Found(_Lenient):
     results: tuple[_Page, ...]
     has_more: bool = False
     request_status: _Status = Field(default_factory=_Status)
 
 
-class Notion:
-    """One data source, reached with one token; `remaining` says before each request how long it may take."""
+class _Column(_Lenient):
+    type: str
 
-    def __init__(self, url: str, token: str, data_source_id: str, *, remaining: Callable[[], timedelta]) -> None:
-        self._source = data_source_id
-        self._remaining = remaining
-        self._client = httpx2.Client(
-            base_url=url,
-            headers={"Authorization": f"Bearer {token}", "Notion-Version": VERSION},
-            follow_redirects=False,
+
+class _Source(_Lenient):
+    properties: Mapping[str, _Column]
+
+
+class _Named(_Lenient):
+    id: str
+    name: str = ""
+
+
+class _Database(_Lenient):
+    data_sources: tuple[_Named, ...] = ()
+
+
+class _Any(_Lenient):
+    object: str
+
+
+class Notion:
+    """One connection, with one token; `patience` says before each request how long it may take."""
+
+    def __init__(self, url: str, token: str, names: NotionProperties, *, patience: Callable[[], timedelta]) -> None:
+        self._names = names
+        self._patience = patience
+        self._bot: str | None = None
+        self._http = httpx.Client(follow_redirects=False)
+        self._client = notion_client.Client(
+            client=self._http,
+            auth=token,
+            base_url=url.rstrip("/"),
+            notion_version=VERSION,
+            retry=False,
+            logger=_log,
+            log_level=logging.CRITICAL,
         )
 
     def __enter__(self) -> Notion:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
-        self._client.close()
+        self._http.close()
 
-    def create(self, draft: Draft) -> Page:
-        """Makes the page with all its properties and all its content; whatever this raises, only NotionBusy says that nothing happened."""
-        properties = {EXTERNAL_ID: draft.external_id, CONTENT_HASH: draft.content_hash, RUN_ID: draft.run_id}
-        answer = self._post(
-            "/v1/pages",
-            {
-                "parent": {"type": "data_source_id", "data_source_id": self._source},
-                "properties": {name: {"rich_text": [{"text": {"content": value}}]} for name, value in properties.items()},
-                "markdown": draft.markdown,
-            },
-        )
-        return _Page.model_validate_json(answer.content).page()
+    def me(self) -> str:
+        """The id of the bot as whom this connection edits pages; empty for the token of a person, whose own edits look the same."""
+        if self._bot is None:
+            with self._asking():
+                user = _read(_User, self._client.users.me())
+            self._bot = user.id if user.type == "bot" else ""
+        return self._bot
 
-    def find(self, external_id: str) -> Search:
+    def data_sources(self, database_id: str) -> Mapping[str, str]:
+        """The data sources of a database: name by id."""
+        with self._asking():
+            return {source.id: source.name for source in _read(_Database, self._client.databases.retrieve(database_id)).data_sources}
+
+    def columns(self, source: str) -> Mapping[str, str]:
+        """The properties that a data source has: kind by name."""
+        with self._asking():
+            return {name: column.type for name, column in _read(_Source, self._client.data_sources.retrieve(source)).properties.items()}
+
+    def find(self, source: str, external_id: str) -> Search:
         """Looks for the external id among the living pages and in the trash."""
-        live, trashed = self._query(external_id, in_trash=False), self._query(external_id, in_trash=True)
+        live, trashed = self._query(source, external_id, in_trash=False), self._query(source, external_id, in_trash=True)
         return Search(hits=live.hits + trashed.hits, complete=live.complete and trashed.complete)
 
-    def _query(self, external_id: str, *, in_trash: bool) -> Search:
-        answer = self._post(
-            f"/v1/data_sources/{self._source}/query",
-            {"filter": {"property": EXTERNAL_ID, "rich_text": {"equals": external_id}}, "in_trash": in_trash, "page_size": 10},
+    def get(self, page_id: str) -> Hit | None:
+        """One page, also from the trash; None if Notion does not show it."""
+        try:
+            with self._asking():
+                page = _read(_Page, self._client.pages.retrieve(page_id))
+        except NotionError as error:
+            if error.status == 404:
+                return None
+            raise
+        return self._hit(page)
+
+    def create(self, source: str, draft: Draft, *, by_property: bool) -> Page:
+        """Makes the page with all its properties and all its content in one request."""
+        properties = self._identity(draft) if by_property else {}
+        title, markdown = title_of(draft.markdown), draft.markdown
+        if cut(title) != title:
+            properties, markdown = {**properties, "title": {"title": _text(cut(title))}}, without_title(markdown)
+        parent = {"type": "data_source_id", "data_source_id": source}
+        with self._asking():
+            answer = self._client.pages.create(parent=parent, properties=properties, markdown=for_notion(markdown))
+            return _read(_Page, answer).page()
+
+    def update(self, page: Page, draft: Draft, *, by_property: bool) -> Page:
+        """Puts the draft's content in place of the page's, and then its hash; RunId goes on naming the run that made the page.
+
+        Whatever fails in the second of the two requests is "lost": the page has its new content, and its hash is still the old one.
+        """
+        content = {"new_str": for_notion(without_title(draft.markdown)), "allow_deleting_content": True}
+        with self._asking():
+            _read(_Any, self._client.pages.update_markdown(page.id, type="replace_content", replace_content=content))
+        if by_property:
+            try:
+                with self._asking():
+                    changed = {self._names.content_hash: {"rich_text": _text(draft.content_hash)}}
+                    _read(_Any, self._client.pages.update(page.id, properties=changed))
+            except NotionError as error:
+                raise NotionError(Fate.LOST, error.code, f"the page has its new content, its hash is still the old one: {error}") from error
+        return page
+
+    def trash(self, page: Page) -> None:
+        """Puts the page into the trash, from which people can take it back."""
+        with self._asking():
+            _read(_Any, self._client.pages.update(page.id, in_trash=True))
+
+    def _query(self, source: str, external_id: str, *, in_trash: bool) -> Search:
+        wanted = {"property": self._names.external_id, "rich_text": {"equals": external_id}}
+        with self._asking():
+            found = _read(_Found, self._client.data_sources.query(source, filter=wanted, in_trash=in_trash, page_size=10))
+        complete = found.request_status.type == "complete" and not found.has_more
+        return Search(hits=tuple(self._hit(page) for page in found.results), complete=complete)
+
+    def _hit(self, page: _Page) -> Hit:
+        editor, me = page.last_edited_by, self.me()
+        return Hit(
+            page=page.page(),
+            content_hash=page.text(self._names.content_hash) or None,
+            run_id=page.text(self._names.run_id) or None,
+            in_trash=page.in_trash,
+            ours=bool(me) and editor is not None and editor.id == me,
         )
-        found = _Answer.model_validate_json(answer.content)
-        return Search(
-            hits=tuple(Hit(page=page.page(), content_hash=page.text(CONTENT_HASH), in_trash=page.in_trash) for page in found.results),
-            complete=found.request_status.type == "complete" and not found.has_more,
-        )
 
-    def _post(self, path: str, body: Mapping[str, object]) -> httpx2.Response:
-        response = self._client.post(path, json=body, timeout=_timeout(self._remaining()))
-        if response.status_code in _BUSY:
-            raise NotionBusy(response.status_code, _retry_after(response))
-        if not response.is_success:
-            raise httpx2.HTTPStatusError(_reason(response), request=response.request, response=response)
-        return response
+    def _identity(self, draft: Draft) -> dict[str, object]:
+        names = self._names
+        values = {names.external_id: draft.external_id, names.content_hash: draft.content_hash, names.run_id: draft.run_id}
+        return {name: {"rich_text": _text(value)} for name, value in values.items()}
 
-
-def _timeout(remaining: timedelta) -> httpx2.Timeout:
-    # Ours must come before the engine's, so that a slow answer ends as a read timeout.
-    seconds = max(0.1, remaining.total_seconds() * 0.9)
-    return httpx2.Timeout(seconds, connect=min(seconds, _CONNECT.total_seconds()))
-
-
-def _reason(response: httpx2.Response) -> str:
-    """The status and the vendor's own words, which say more than the status; the edge answers in HTML and has none."""
-    try:
-        error = _Error.model_validate_json(response.content)
-    except ValidationError:
-        error = _Error(code=response.reason_phrase, message="no explanation was given")
-    return f"Notion answered {response.status_code} {error.code}: {error.message}"
+    @contextmanager
+    def _asking(self) -> Generator[None, None, None]:
+        """Encloses one request: gives it its time, and says what its failure proves."""
+        seconds = max(0.1, self._patience().total_seconds())
+        self._http.timeout = httpx.Timeout(seconds, connect=min(seconds, _CONNECT.total_seconds()))
+        try:
+            yield
+        except HTTPResponseError as error:
+            raise notion_faults.by_status(error.status, error.body, error.headers.get("Retry-After", "")) from error
+        except RequestTimeoutError as error:
+            # The client calls every timeout the same; what it hides tells whether anything was sent.
+            raise _meant(error.__context__ or error) from error
+        except (ValidationError, ValueError) as error:
+            raise NotionError(Fate.LOST, "ANSWER_UNREADABLE", f"the answer of Notion could not be read ({type(error).__name__})") from error
+        except (httpx.HTTPError, httpx.InvalidURL, notion_client.errors.NotionClientErrorBase) as error:
+            raise _meant(error) from error
 
 
-def _retry_after(response: httpx2.Response) -> timedelta:
-    seconds = response.headers.get("Retry-After", "")
-    return timedelta(seconds=int(seconds) if seconds.isdigit() else 30)
+def _meant(error: BaseException) -> NotionError:
+    return notion_faults.by_exception(tuple(kind.__name__ for kind in type(error).__mro__), str(error) or type(error).__name__)
+
+
+def _read(kind: type[_Answer], answer: object) -> _Answer:
+    return kind.model_validate(answer)
+
+
+def _text(value: str) -> list[dict[str, object]]:
+    return [{"text": {"content": value}}]

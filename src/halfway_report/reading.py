@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
 from halfway import Halfway
-from halfway_report.models import Day
+from halfway.errors import NotFound
+from halfway_report.models import Day, Page
+from halfway_report.notion_values import DayPages, StoredPage
+from halfway_report.workflow import NAME, DailyReport
 
 Kept: TypeAlias = Literal["report", "context", "prompt"]
 _NAMES: Mapping[Kept, re.Pattern[str]] = {
@@ -141,7 +145,7 @@ def runs(app: Halfway, workflow: str, limit: int, *, status: str | None = None, 
 
 def of_day(app: Halfway, workflow: str, day: Day) -> tuple[RunView, ...]:
     """The runs that report a day, the first revision first."""
-    found = [row for row in runs(app, workflow, _OF_ONE_DAY, search=day.key) if day.revision_in(row.key)]
+    found = [row for row in runs(app, workflow, _OF_ONE_DAY, search=day.key) if day.place_of(row.key) is not None]
     return tuple(sorted((show(app, row.id, journal=False) for row in found), key=lambda view: view.day.revision))
 
 
@@ -201,3 +205,39 @@ def skip(app: Halfway, run_id: str, step: str, *, actor: str, reason: str) -> No
 def cancel(app: Halfway, run_id: str, *, actor: str, reason: str, undo: bool) -> None:
     """Asks a run to stop; with `undo` what it has made is taken back."""
     app.control.cancel(run_id, actor=actor, reason=reason, undo=undo)
+
+
+# ── the pages of a day ──
+
+
+def day_pages(app: Halfway, report: DailyReport, day: Day) -> DayPages:
+    """What the runs of a day know about its page at Notion; a run that failed or whose history was deleted knows none."""
+    found = {row.id: day.place_of(row.key) for row in runs(app, NAME, _OF_ONE_DAY, search=day.key)}
+    places = {run_id: place for run_id, place in found.items() if place is not None}
+    page: Page | None = None
+    sha256 = maker = ""
+    for run_id in sorted(places, key=places.__getitem__):
+        if (uploaded := _uploaded(app, report, run_id)) is not None:
+            maker = run_id if page is None or page.id != uploaded[0].id else maker
+            page, sha256 = uploaded
+    stored = None if page is None else StoredPage(page=page, content_hash=sha256, run_id=maker)
+    complete = _without_gaps(places.values()) and app.control.gone(day.key) is None
+    return DayPages(runs=frozenset(places), page=stored, complete=complete)
+
+
+def _without_gaps(places: Iterable[tuple[int, int]]) -> bool:
+    """Whether every revision of a day is there, and every run of each."""
+    times: defaultdict[int, set[int]] = defaultdict(set)
+    for revision, time in places:
+        times[revision].add(time)
+    return all(found == set(range(1, len(found) + 1)) for found in (set(times), *times.values()))
+
+
+def _uploaded(app: Halfway, report: DailyReport, run_id: str) -> tuple[Page, str] | None:
+    if report.upload_notion is None:
+        return None
+    try:
+        run = app.get(report.workflow, run_id)
+        return run.output(report.upload_notion), run.output(report.generate_report).sha256
+    except NotFound:
+        return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from halfway_report.dates import DayName
 from halfway_report.models import Basis, Frozen, Slug
@@ -30,15 +30,41 @@ class ProjectSettings(Frozen):
     basis: Basis = "author"
 
 
-class NotionSettings(Frozen):
-    """Where pages go. The token is named here and read from the environment when it is needed."""
+# As Notion shows it, with or without hyphens; an address is no id.
+_NotionId = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F-]{32,36}$")]
 
-    data_source_id: str
-    url: str = "https://api.notion.com"
+
+class NotionProperties(Frozen):
+    """What the properties are called that carry the identity of a page. Each is of the kind text."""
+
+    external_id: str = "ExternalId"
+    content_hash: str = "ContentHash"
+    run_id: str = "RunId"  # which made the page
+
+    @model_validator(mode="after")
+    def _distinct(self) -> NotionProperties:
+        if len({self.external_id, self.content_hash, self.run_id}) < 3:
+            raise ValueError("two of the properties have the same name")
+        return self
+
+
+class NotionSettings(Frozen):
+    """Where pages go: a data source, or a database that has only one. The token is named here and read when it is needed."""
+
+    data_source_id: _NotionId | None = None
+    database_id: _NotionId | None = None
+    properties: NotionProperties = NotionProperties()
+    url: Annotated[str, StringConstraints(pattern=r"^https?://\S+$")] = "https://api.notion.com"
     token_env: str = "NOTION_TOKEN"
     # Notion may still commit a request 60 s after it came, and its query may lag behind that.
     settle: timedelta = timedelta(seconds=90)
-    timeout: timedelta = timedelta(seconds=30)
+    timeout: timedelta = timedelta(seconds=30)  # of a request
+
+    @model_validator(mode="after")
+    def _one_place(self) -> NotionSettings:
+        if not self.data_source_id and not self.database_id:
+            raise ValueError("name the data source that takes the pages, or a database that has only one")
+        return self
 
 
 class ScheduleSettings(Frozen):

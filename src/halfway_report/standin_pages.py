@@ -1,4 +1,4 @@
-"""What the stand-in for Notion remembers: pages and requests, in memory and in a file that another process may read."""
+"""What the stand-in for Notion keeps, by the vendor's rules: pages and requests, in memory and in a file that another process may read."""
 
 from __future__ import annotations
 
@@ -6,72 +6,25 @@ import json
 import os
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from halfway_report.models import Frozen
+from halfway_report.standin_ledger import BOT, DATA_SOURCE, Ledger, LedgerPage, LedgerRequest
 
-DATA_SOURCE = "5a1d0000-0000-4000-8000-000000000001"
+DATABASE = "5a1d0000-0000-4000-8000-00000000000d"
 PROPERTIES = ("ExternalId", "ContentHash", "RunId")
+PERSON = "5a1d0000-0000-4000-8000-0000000000aa"
+VERSION = "2026-03-11"
 _TITLE = "Name"
 _TEXT_LIMIT = 2000  # UTF-16 units, as JavaScript counts
 _BODY_LIMIT = 500_000
+_IN_TRASH = "Can't edit block that is archived. You must unarchive the block before editing."
 _Body = TypeVar("_Body", bound=BaseModel)
-
-
-class LedgerPage(Frozen):
-    """One page, as stored."""
-
-    id: str
-    created_time: str
-    in_trash: bool = False
-    title: str
-    properties: dict[str, str]
-    markdown: str
-
-    def as_json(self) -> dict[str, object]:
-        """The page object of the API."""
-        properties: dict[str, object] = {name: _rich("rich_text", value) for name, value in self.properties.items()}
-        return {
-            "object": "page",
-            "id": self.id,
-            "created_time": self.created_time,
-            "last_edited_time": self.created_time,
-            "in_trash": self.in_trash,
-            "url": f"https://www.notion.so/{self.id.replace('-', '')}",
-            "parent": {"type": "data_source_id", "data_source_id": DATA_SOURCE},
-            "properties": {_TITLE: _rich("title", self.title), **properties},
-        }
-
-
-class LedgerRequest(Frozen):
-    """One request, and what was done to it."""
-
-    method: str
-    path: str
-    fault: str | None = None
-    page_id: str | None = None
-
-
-class Ledger(Frozen):
-    """Everything that ever reached the stand-in."""
-
-    pages: tuple[LedgerPage, ...] = ()
-    requests: tuple[LedgerRequest, ...] = ()
-
-    @classmethod
-    def load(cls, path: Path) -> Ledger:
-        """Reads the file; empty if there is none yet."""
-        return cls.model_validate_json(path.read_bytes()) if path.exists() else cls()
-
-    def posts(self) -> int:
-        """How often someone asked for a new page."""
-        return sum(request.method == "POST" and request.path == "/v1/pages" for request in self.requests)
 
 
 @dataclass(frozen=True)
@@ -81,6 +34,17 @@ class Refusal(Exception):
     status: int
     code: str
     message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One request: which call it is, of what, and under which version of the API."""
+
+    call: str
+    target: str
+    raw: bytes
+    version: str
+    request: LedgerRequest
 
 
 class _Loose(BaseModel):
@@ -96,7 +60,11 @@ class _TextItem(_Loose):
 
 
 class _Value(_Loose):
-    rich_text: tuple[_TextItem, ...] = Field(max_length=100)
+    title: Annotated[tuple[_TextItem, ...] | None, Field(max_length=100)] = None
+    rich_text: Annotated[tuple[_TextItem, ...] | None, Field(max_length=100)] = None
+
+    def text(self) -> str:
+        return "".join(item.text.content for item in self.title or self.rich_text or ())
 
 
 class _Parent(_Loose):
@@ -124,16 +92,34 @@ class _Query(_Loose):
     page_size: Annotated[int, Field(ge=1, le=100)] = 100
 
 
-class _Change(BaseModel):
-    model_config = ConfigDict(extra="forbid")  # `archived`, for one, is gone since this version
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
 
-    in_trash: Annotated[bool, Field(strict=True)]
+
+class _Change(_Strict):
+    in_trash: Annotated[bool | None, Field(strict=True)] = None
+    properties: dict[str, _Value] = {}
+
+
+class _NewText(_Strict):
+    new_str: str
+    allow_deleting_content: bool = False
+
+
+class _Replacement(_Strict):
+    type: Literal["replace_content"]
+    replace_content: _NewText
 
 
 class Pages:
-    """The vendor's database, with the vendor's rules. Safe for several threads."""
+    """The vendor's database. Safe for several threads; the attributes are for tests to set before it is asked."""
 
     def __init__(self, ledger: Path | None = None) -> None:
+        self.columns: dict[str, str] = {_TITLE: "title", **dict.fromkeys(PROPERTIES, "rich_text")}
+        self.sources: dict[str, str] = {DATA_SOURCE: "Reports"}
+        self.user: Mapping[str, str] = {"object": "user", "id": BOT, "type": "bot", "name": "Daily report"}
+        self.lag = timedelta(0)  # how far queries are behind
+        self._ahead = timedelta(0)
         self._path = ledger
         self._lock = threading.Lock()
         self._ledger = Ledger() if ledger is None else Ledger.load(ledger)
@@ -143,80 +129,205 @@ class Pages:
         """What is stored now; a value that does not change later."""
         return self._ledger
 
+    # ── what a test does to it ──
+
+    def advance(self, by: timedelta) -> None:
+        """Moves its clock."""
+        self._ahead += by
+
+    def edit(self, page_id: str, *, by: str = PERSON, **changes: object) -> None:
+        """What a person does in the browser."""
+        with self._lock:
+            self._replace(self._get(page_id).model_copy(update={"last_edited_by": by, **changes}))
+            self._store()
+
+    def copy(self, page_id: str) -> LedgerPage:
+        """A second page like the first, as an import makes it."""
+        with self._lock:
+            twin = self._get(page_id).model_copy(update={"id": str(uuid.uuid4())})
+            self._ledger = self._ledger.model_copy(update={"pages": (*self._ledger.pages, twin)})
+            self._store()
+        return twin
+
+    def delete(self, page_id: str) -> None:
+        """For good, as the trash does after a while."""
+        with self._lock:
+            kept = tuple(page for page in self._ledger.pages if page.id != page_id)
+            self._ledger = self._ledger.model_copy(update={"pages": kept})
+            self._store()
+
+    # ── what the vendor does ──
+
     def note(self, request: LedgerRequest) -> None:
         """Remembers a request that changed nothing."""
         with self._lock:
-            self._store(self._ledger.model_copy(update={"requests": (*self._ledger.requests, request)}))
+            self._note(request)
+            self._store()
 
-    def create(self, raw: bytes, *, fault: str | None) -> LedgerPage:
-        """Makes a page; it is stored when this returns, whatever then becomes of the answer."""
-        try:
-            page = _new_page(raw)
-        except Refusal:
-            self.note(LedgerRequest(method="POST", path="/v1/pages", fault=fault))
-            raise
-        request = LedgerRequest(method="POST", path="/v1/pages", fault=fault, page_id=page.id)
+    def serve(self, asked: Asked) -> Mapping[str, object]:
+        """Does what is asked; it is stored when this returns, whatever then becomes of the answer."""
         with self._lock:
-            self._store(Ledger(pages=(*self._ledger.pages, page), requests=(*self._ledger.requests, request)))
-        return page
+            made: str | None = None
+            try:
+                answer = self._serve(asked)
+                made = str(answer["id"]) if asked.call == "create" else None
+                return answer
+            finally:
+                self._note(asked.request.model_copy(update={"page_id": made or asked.request.page_id}))
+                self._store()
 
-    def query(self, source: str, raw: bytes) -> list[LedgerPage]:
-        """The pages that fit a filter, newest first."""
-        if source != DATA_SOURCE:
-            raise _not_found("data source", source)
-        query = _parse(_Query, raw)
+    def _serve(self, asked: Asked) -> Mapping[str, object]:
+        calls: Mapping[str, Callable[[Asked], Mapping[str, object]]] = {
+            "create": self._create,
+            "query": self._query,
+            "source": lambda asked: self._source(asked.target),
+            "database": lambda asked: self._database(asked.target),
+            "get": lambda asked: self._get(asked.target).as_json(self.columns),
+            "read": lambda asked: self._get(asked.target).markdown_json(),
+            "update": self._update,
+            "content": self._content,
+            "me": lambda _: self.user,
+            "search": lambda _: {"object": "list", "results": [], "next_cursor": None, "has_more": False},  # never knows the newest
+        }
+        return calls[asked.call](asked)
+
+    def _create(self, asked: Asked) -> Mapping[str, object]:
+        body = _parse(_NewPage, asked.raw)
+        if body.parent.data_source_id not in self.sources:
+            raise _not_found("data source", body.parent.data_source_id)
+        title, properties = self._properties(body.properties)
+        heading, content = _split(body.markdown) if title is None else (title, body.markdown)
+        _check_length("title", heading)
+        now = self._now()
+        page = LedgerPage(
+            id=str(uuid.uuid4()), source=body.parent.data_source_id, created_time=_minute(now), shown_from=now + self.lag,
+            title=heading, properties=properties, markdown=f"# {heading}\n\n{content}" if heading else content,
+        )  # fmt: skip
+        self._ledger = self._ledger.model_copy(update={"pages": (*self._ledger.pages, page)})
+        return page.as_json(self.columns)
+
+    def _query(self, asked: Asked) -> Mapping[str, object]:
+        self._source(asked.target)
+        query, fault = _parse(_Query, asked.raw), asked.request.fault
         wanted = query.filter
-        if wanted is not None and wanted.property not in PROPERTIES:
+        if wanted is not None and wanted.property not in self.columns:
             raise Refusal(400, "validation_error", f"Could not find property with name or id: {wanted.property}")
-        pages = [page for page in reversed(self._ledger.pages) if page.in_trash == query.in_trash]
+        now = self._now()
+        pages = [page for page in reversed(self._ledger.pages) if page.source == asked.target and page.in_trash == query.in_trash]
+        pages = [page for page in pages if page.shown_from <= now and fault is None]
         if wanted is not None:
             pages = [page for page in pages if page.properties.get(wanted.property, "") == wanted.rich_text.equals]
-        return pages[: query.page_size]
+        status = (
+            {"type": "incomplete", "incomplete_reason": "query_result_limit_reached"} if fault == "incomplete" else {"type": "complete"}
+        )
+        return {
+            "object": "list",
+            "results": [page.as_json(self.columns) for page in pages[: query.page_size]],
+            "next_cursor": None,
+            "has_more": len(pages) > query.page_size,
+            "type": "page_or_data_source",
+            "request_status": status,
+        }
 
-    def get(self, page_id: str) -> LedgerPage:
-        """One page, also from the trash."""
+    def _source(self, source: str) -> Mapping[str, object]:
+        if source not in self.sources:
+            raise _not_found("data source", source)
+        columns = {name: {"id": name, "name": name, "type": kind} for name, kind in self.columns.items()}
+        parent = {"type": "database_id", "database_id": DATABASE}
+        return {"object": "data_source", "id": source, "parent": parent, "properties": columns, "in_trash": False}
+
+    def _database(self, database: str) -> Mapping[str, object]:
+        if database != DATABASE:
+            raise _not_found("database", database)
+        return {"object": "database", "id": database, "data_sources": [{"id": id, "name": name} for id, name in self.sources.items()]}
+
+    def _update(self, asked: Asked) -> Mapping[str, object]:
+        raw, page = asked.raw, self._get(asked.target)
+        if asked.version < VERSION:
+            raw = raw.replace(b'"archived"', b'"in_trash"')
+        change = _parse(_Change, raw)
+        if page.in_trash and change.in_trash is not False:
+            raise Refusal(400, "validation_error", _IN_TRASH)
+        title, properties = self._properties(change.properties)
+        page = page.model_copy(
+            update={
+                "in_trash": page.in_trash if change.in_trash is None else change.in_trash,
+                "title": page.title if title is None else title,
+                "properties": {**page.properties, **properties},
+                "last_edited_by": self.user["id"],
+            }
+        )
+        self._replace(page)
+        return page.as_json(self.columns)
+
+    def _content(self, asked: Asked) -> Mapping[str, object]:
+        text, page = _parse(_Replacement, asked.raw).replace_content.new_str, self._get(asked.target)
+        if page.in_trash:
+            raise Refusal(400, "validation_error", _IN_TRASH)
+        markdown = f"# {page.title}\n\n{text}" if page.title else text
+        page = page.model_copy(update={"markdown": markdown, "last_edited_by": self.user["id"]})
+        self._replace(page)
+        return page.markdown_json()
+
+    def _properties(self, given: Mapping[str, _Value]) -> tuple[str | None, dict[str, str]]:
+        """The title if it is among them, and the others."""
+        title: str | None = None
+        texts: dict[str, str] = {}
+        for name, value in given.items():
+            _check_length(name, value.text())
+            if name in {"title", _TITLE}:
+                title = value.text()
+            elif name not in self.columns:
+                raise Refusal(400, "validation_error", f"{name} is not a property that exists.")
+            elif self.columns[name] != "rich_text" or value.rich_text is None:
+                raise Refusal(400, "validation_error", f"{name} is expected to be {self.columns[name]}.")
+            else:
+                texts[name] = value.text()
+        return title, texts
+
+    def _get(self, page_id: str) -> LedgerPage:
         for page in self._ledger.pages:
             if page.id == page_id:
                 return page
         raise _not_found("page", page_id)
 
-    def trash(self, page_id: str, raw: bytes) -> LedgerPage:
-        """Puts a page into the trash, or takes it out."""
-        change, page = _parse(_Change, raw), self.get(page_id)
-        if page.in_trash and change.in_trash:
-            raise Refusal(400, "validation_error", "Can't edit block that is archived. You must unarchive the block before editing.")
-        changed = page.model_copy(update={"in_trash": change.in_trash})
-        with self._lock:
-            pages = tuple(changed if page.id == page_id else page for page in self._ledger.pages)
-            self._store(self._ledger.model_copy(update={"pages": pages}))
-        return changed
+    def _replace(self, changed: LedgerPage) -> None:
+        pages = tuple(changed if page.id == changed.id else page for page in self._ledger.pages)
+        self._ledger = self._ledger.model_copy(update={"pages": pages})
 
-    def _store(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def _note(self, request: LedgerRequest) -> None:
+        self._ledger = self._ledger.model_copy(update={"requests": (*self._ledger.requests, request)})
+
+    def _store(self) -> None:
         if self._path is not None:
             temporary = self._path.with_suffix(".tmp")
-            temporary.write_text(json.dumps(ledger.model_dump(), indent=1), "utf-8")
+            temporary.write_text(json.dumps(self._ledger.model_dump(mode="json"), indent=1), "utf-8")
             os.replace(temporary, self._path)
 
+    def _now(self) -> datetime:
+        return datetime.now(UTC) + self._ahead
 
-def _new_page(raw: bytes) -> LedgerPage:
-    if len(raw) > _BODY_LIMIT:
-        raise Refusal(413, "validation_error", "Request body is too large.")
-    body = _parse(_NewPage, raw)
-    if body.parent.data_source_id != DATA_SOURCE:
-        raise _not_found("data source", body.parent.data_source_id)
-    properties = {name: "".join(item.text.content for item in value.rich_text) for name, value in body.properties.items()}
-    for name, value in properties.items():
-        if name not in PROPERTIES:
-            raise Refusal(400, "validation_error", f"{name} is not a property that exists.")
-        if len(value.encode("utf-16-le")) // 2 > _TEXT_LIMIT:
-            raise Refusal(400, "validation_error", f"body failed validation: {name} is longer than {_TEXT_LIMIT}.")
-    title, _, _ = body.markdown.removeprefix("# ").partition("\n")
-    created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:00.000Z")  # the vendor knows minutes only
-    return LedgerPage(id=str(uuid.uuid4()), created_time=created, title=title, properties=properties, markdown=body.markdown)
+
+def _split(markdown: str) -> tuple[str, str]:
+    """The heading that becomes the title, and what is below it."""
+    first, _, rest = markdown.lstrip().partition("\n")
+    return (first[2:].strip(), rest.lstrip("\n")) if first.startswith("# ") else ("", markdown)
+
+
+def _check_length(name: str, text: str) -> None:
+    units = len(text.encode("utf-16-le")) // 2
+    if units > _TEXT_LIMIT:
+        what = f"body.properties.{name}.text.content.length"
+        raise Refusal(400, "validation_error", f"body failed validation: {what} should be ≤ `{_TEXT_LIMIT}`, instead was `{units}`.")
+
+
+def _minute(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:00.000Z")  # the vendor knows minutes only
 
 
 def _parse(kind: type[_Body], raw: bytes) -> _Body:
+    if len(raw) > _BODY_LIMIT:
+        raise Refusal(413, "validation_error", "Request body is too large.")
     try:
         return kind.model_validate_json(raw or b"{}")
     except ValidationError as error:
@@ -229,7 +340,3 @@ def _parse(kind: type[_Body], raw: bytes) -> _Body:
 def _not_found(what: str, name: str) -> Refusal:
     hint = "Make sure the relevant pages and databases are shared with your integration."
     return Refusal(404, "object_not_found", f"Could not find {what} with ID: {name}. {hint}")
-
-
-def _rich(kind: str, text: str) -> Mapping[str, object]:
-    return {"type": kind, kind: [{"type": "text", "text": {"content": text}, "plain_text": text}]}

@@ -15,6 +15,7 @@ from halfway_report.context import build_context as context_of
 from halfway_report.errors import InvalidOutput, ProjectUnknown
 from halfway_report.git import RepositoryUnusable
 from halfway_report.models import Collection, Context, Day, Frozen, Page, SavedReport
+from halfway_report.notion_values import Known
 from halfway_report.outline import Generator, Outline
 from halfway_report.saving import add_save
 from halfway_report.schedules import add_schedules
@@ -55,8 +56,12 @@ class DailyReport:
     upload_notion: StepDefinition[Day, Page] | None
 
 
-def daily_report(settings: ReportSettings, generator: Generator | None = None) -> DailyReport:
-    """Builds the workflow for a deployment; without a generator the report is the plain outline of the commits."""
+def daily_report(settings: ReportSettings, generator: Generator | None = None, *, known: Known | None = None) -> DailyReport:
+    """Builds the workflow for a deployment; without a generator the report is the plain outline of the commits.
+
+    known: what the database of the runs has about the pages of a day; `deploy()` connects it. Without it only pages are changed that
+    the run itself has made.
+    """
     workflow = Workflow(NAME, Day, version=1, owner=settings.owner, key=lambda day: day.run_key, severity="LOW", timeout=timedelta(hours=1))
     add_schedules(workflow, settings)
     collect_git = _collect_git(workflow, settings)
@@ -69,7 +74,7 @@ def daily_report(settings: ReportSettings, generator: Generator | None = None) -
         generate_report=generate_report,
         validate_report=_validate_report(workflow, build_context, generate_report),
         save_markdown=add_save(workflow, generate_report, settings.out),
-        upload_notion=None if settings.notion is None else add_upload(workflow, generate_report, settings.notion),
+        upload_notion=None if settings.notion is None else add_upload(workflow, generate_report, settings.notion, known),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from halfway_report import collect
 from halfway_report.standin import TOKEN, Standin
-from halfway_report.standin_pages import DATA_SOURCE
+from halfway_report.standin_ledger import DATA_SOURCE
 from tests.report.shell import Shell
 
 STEPS = ("COLLECT_GIT", "BUILD_CONTEXT", "GENERATE_REPORT", "VALIDATE_REPORT", "SAVE_MARKDOWN")

@@ -13,7 +13,7 @@ from halfway_report import demo, demo_voice
 from halfway_report.demo import run_demo
 from halfway_report.demo_voice import Voice
 from halfway_report.language import translator
-from halfway_report.standin_pages import Ledger
+from halfway_report.standin_ledger import Ledger
 from tests.report.conftest import Scratch
 
 TEXTS = sorted({

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import date, timedelta
@@ -17,7 +16,7 @@ from halfway_report.models import Context, Day
 from halfway_report.outline import Outline
 from halfway_report.settings import NotionSettings, ProjectSettings, ReportSettings
 from halfway_report.standin import TOKEN, Standin
-from halfway_report.standin_pages import DATA_SOURCE
+from halfway_report.standin_ledger import DATA_SOURCE
 from halfway_report.workflow import DailyReport, daily_report
 from tests.report.conftest import Scratch
 
@@ -123,68 +122,6 @@ def test_a_second_start_for_the_day_is_the_same_run_and_does_nothing(bench: Benc
     assert bench.standin.ledger.posts() == 1
 
 
-def assert_one_page(bench: Bench, run: Run[Day]) -> None:
-    assert run.status == "SUCCESS"
-    (page,) = bench.standin.ledger.pages
-    assert bench.page_id(run) == page.id
-    assert bench.standin.ledger.posts() == 1
-    assert bench.generator.calls == 1
-
-
-@pytest.mark.parametrize("fault", ["commit_rst", "commit_half", "commit_502", "commit_504"])
-def test_a_lost_answer_ends_with_the_page_that_was_made(bench: Bench, fault: str) -> None:
-    bench.standin.fail_create(fault)
-    assert_one_page(bench, bench.start())
-
-
-def test_an_answer_that_never_comes_ends_with_the_page_that_was_made(build: Callable[[timedelta], Bench]) -> None:
-    bench = build(timedelta(seconds=2))
-    bench.standin.fail_create("commit_hang")
-    assert_one_page(bench, bench.start())
-
-
-@pytest.mark.parametrize("fault", ["rst_before", "500", "502", "503", "504", "409"])
-def test_what_may_have_happened_and_did_not_is_done_after_the_probe_has_looked(bench: Bench, fault: str) -> None:
-    bench.standin.fail_create(fault)
-    run = bench.start()
-    assert run.status == "SUCCESS"
-    assert len(bench.standin.ledger.pages) == 1
-    assert bench.standin.ledger.posts() == 2
-    assert bench.generator.calls == 1
-
-
-@pytest.mark.parametrize("fault", ["429:0", "529"])
-def test_a_busy_notion_is_asked_again_without_a_probe(bench: Bench, fault: str) -> None:
-    bench.standin.fail_create(fault)
-    run = bench.start()
-    assert run.status == "SUCCESS"
-    assert len(bench.standin.ledger.pages) == 1
-    assert bench.attempts(run, "UPLOAD_NOTION") == 2
-
-
-@pytest.mark.parametrize("fault", ["400", "401"])
-def test_a_refusal_is_not_repeated_and_only_the_upload_is_resumed(bench: Bench, fault: str) -> None:
-    bench.standin.fail_create(fault)
-    stopped = bench.start()
-    assert stopped.status == "MANUAL_REQUIRED"
-    assert bench.standin.ledger.posts() == 1
-    done = bench.resume(stopped)
-    assert done.status == "SUCCESS"
-    assert len(bench.standin.ledger.pages) == 1
-    assert (bench.generator.calls, bench.attempts(done, "SAVE_MARKDOWN")) == (1, 1)
-
-
-def test_a_missing_token_stops_before_anything_is_sent(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NOTION_TOKEN")
-    stopped = bench.start()
-    assert stopped.status == "MANUAL_REQUIRED"
-    assert stopped.failure is not None
-    assert stopped.failure.code == "TOKEN_MISSING"
-    assert bench.standin.ledger.requests == ()
-    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
-    assert bench.resume(stopped).status == "SUCCESS"
-
-
 def test_a_bad_report_is_neither_saved_nor_uploaded(bench: Bench) -> None:
     bench.generator.text = "# Daily report\n\nNothing."
     stopped = bench.start()
@@ -205,52 +142,6 @@ def test_a_file_that_a_person_wrote_is_left_and_nothing_is_uploaded(bench: Bench
     assert stopped.failure.code == "FILE_EDITED"
     assert bench.path.read_text() == "my own words"
     assert bench.standin.ledger.requests == ()
-
-
-def test_a_page_in_the_trash_is_not_made_again(bench: Bench) -> None:
-    first = bench.start()
-    bench.standin.pages.trash(bench.page_id(first), b'{"in_trash": true}')
-    stopped = bench.start(again="the page was put into the trash by mistake")
-    assert stopped.id != first.id
-    assert stopped.status == "MANUAL_REQUIRED"
-    assert stopped.failure is not None
-    assert stopped.failure.code == "PAGE_IN_TRASH"
-    assert bench.standin.ledger.posts() == 1
-
-
-def test_two_runs_for_one_day_meet_at_the_page(bench: Bench) -> None:
-    first = bench.start()
-    second = bench.start(again="to see that nothing is doubled")
-    assert second.id != first.id
-    assert second.status == "SUCCESS"
-    assert bench.page_id(second) == bench.page_id(first)
-    assert bench.standin.ledger.posts() == 1
-
-
-def test_two_pages_with_one_external_id_are_a_persons_business(bench: Bench) -> None:
-    bench.standin.fail_create("commit_504")
-    first = bench.start()
-    copy = bench.standin.ledger.pages[0]
-    body = {
-        "parent": {"data_source_id": DATA_SOURCE},
-        "properties": {name: {"rich_text": [{"text": {"content": value}}]} for name, value in copy.properties.items()},
-        "markdown": copy.markdown,
-    }
-    bench.standin.pages.create(json.dumps(body).encode(), fault=None)
-    stopped = bench.start(again="somebody copied the page")
-    assert first.status == "SUCCESS"
-    assert stopped.status == "MANUAL_REQUIRED"
-    assert stopped.failure is not None
-    assert stopped.failure.code == "PAGE_DIFFERS"
-
-
-def test_a_probe_that_cannot_tell_asks_a_person_and_sends_nothing(bench: Bench) -> None:
-    bench.standin.fail_create("commit_504")
-    bench.standin.fail_query("lag", "lag", *["incomplete"] * 20)
-    stopped = bench.start()
-    assert stopped.status == "MANUAL_REQUIRED"
-    assert bench.standin.ledger.posts() == 1
-    assert len(bench.standin.ledger.pages) == 1
 
 
 def test_a_project_that_is_not_in_the_settings_fails_with_its_name(bench: Bench) -> None:
