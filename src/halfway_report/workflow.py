@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from halfway import Artifact, Effect, Errors, Retry, Step, StepDefinition, Then, Workflow
-from halfway_report.collect import collect
+from halfway_report.collect import collect, redactor_for
 from halfway_report.context import build_context as context_of
 from halfway_report.errors import FileEdited, InvalidOutput, ProjectUnknown
 from halfway_report.files import OtherContent, holds, place
@@ -59,7 +59,7 @@ def daily_report(settings: ReportSettings, generator: Generator | None = None) -
     """Builds the workflow for a deployment; without a generator the report is the plain outline of the commits."""
     workflow = Workflow(NAME, Day, version=1, owner=settings.owner, key=lambda day: day.key, severity="LOW", timeout=timedelta(hours=1))
     collect_git = _collect_git(workflow, settings)
-    build_context = _build_context(workflow, collect_git)
+    build_context = _build_context(workflow, collect_git, settings)
     generate_report = _generate_report(workflow, collect_git, build_context, generator or Outline())
     return DailyReport(
         workflow=workflow,
@@ -76,14 +76,7 @@ def _collect_git(workflow: Workflow[Day], settings: ReportSettings) -> StepDefin
     @workflow.step(Effect.READ, retry=Retry(3), timeout=timedelta(minutes=5), errors=Errors(fail=RepositoryUnusable))
     def collect_git(step: Step[Day]) -> Collected:
         project = _project(settings, step.input)
-        collection = collect(
-            step.input.project,
-            step.input.date,
-            repositories=project.repositories,
-            zone=project.zone,
-            basis=project.basis,
-            within=step.remaining * 0.9,
-        )
+        collection = collect(step.input.project, step.input.date, project, within=step.remaining * 0.9)
         commits = collection.commits
         return Collected(
             artifact=step.save("commits.json", collection.model_dump_json(indent=1)),
@@ -95,11 +88,16 @@ def _collect_git(workflow: Workflow[Day], settings: ReportSettings) -> StepDefin
     return collect_git
 
 
-def _build_context(workflow: Workflow[Day], collect_git: StepDefinition[Day, Collected]) -> StepDefinition[Day, Artifact]:
+def _build_context(
+    workflow: Workflow[Day], collect_git: StepDefinition[Day, Collected], settings: ReportSettings
+) -> StepDefinition[Day, Artifact]:
     @workflow.step(Effect.READ)
     def build_context(step: Step[Day]) -> Artifact:
+        project = _project(settings, step.input)
         collection = Collection.model_validate_json(step.read(step.output(collect_git).artifact))
-        return step.save("context.json", context_of(collection).canonical())
+        context = context_of(collection, budget=project.context_tokens, redactor=redactor_for(project))
+        step.evidence(tokens=context.tokens, leftOut=list(context.left_out))
+        return step.save("context.json", context.canonical())
 
     return build_context
 
@@ -135,7 +133,7 @@ def _validate_report(
     def validate_report(step: Step[Day]) -> Checked:
         collection = Context.model_validate_json(step.read(step.output(build_context))).collection
         shas = [commit.sha for commit in collection.commits]
-        verdict = validate(step.read(step.output(generate_report)).decode(), shas, known=collection.mentioned)
+        verdict = validate(step.read(step.output(generate_report)).decode(), shas, known=collection.known)
         step.evidence(faults=[str(fault) for fault in verdict.faults], cited=verdict.cited, commits=len(shas))
         if verdict.faults:
             raise InvalidOutput("; ".join(str(fault) for fault in verdict.faults))

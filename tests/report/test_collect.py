@@ -8,7 +8,8 @@ import pytest
 
 from halfway_report.collect import collect, newest_day
 from halfway_report.git import RepositoryUnusable
-from halfway_report.models import Basis, Collection
+from halfway_report.models import Basis, Collection, FileChange
+from halfway_report.settings import ProjectSettings
 from tests.report.conftest import Scratch
 
 DAY = date(2026, 9, 30)
@@ -17,7 +18,7 @@ NOON = "2026-09-30T12:00:00+00:00"
 
 def read(*repos: Scratch | Path, day: date = DAY, zone: str = "UTC", basis: Basis = "author") -> Collection:
     paths = [repo.path if isinstance(repo, Scratch) else repo for repo in repos]
-    return collect("shop", day, repositories=paths, zone=zone, basis=basis)
+    return collect("shop", day, ProjectSettings(repositories=tuple(paths), zone=zone, basis=basis))
 
 
 def subjects(collection: Collection) -> list[str]:
@@ -192,7 +193,7 @@ def test_files_are_counted_with_renames_binaries_and_empty_commits(repo: Scratch
     assert empty.files == ()
 
 
-def test_a_shallow_clone_says_that_its_border_has_no_files(repo: Scratch, tmp_path: Path) -> None:
+def test_case_8_a_shallow_clone_says_that_its_border_has_no_files(repo: Scratch, tmp_path: Path) -> None:
     repo.commit("base", "2026-09-29T12:00:00+00:00")
     repo.commit("top", NOON)
     repo.git("clone", "--quiet", "--depth=1", f"file://{repo.path}", str(tmp_path / "shallow"))
@@ -202,7 +203,7 @@ def test_a_shallow_clone_says_that_its_border_has_no_files(repo: Scratch, tmp_pa
     assert collection.warnings == ("commits at the border of a shallow clone, shown without their files: 1",)
 
 
-def test_a_partial_clone_is_neither_fetched_into_nor_changed(repo: Scratch, tmp_path: Path) -> None:
+def test_case_8_a_partial_clone_is_neither_fetched_into_nor_changed(repo: Scratch, tmp_path: Path) -> None:
     repo.commit("base", "2026-09-29T12:00:00+00:00", file="a.txt", text="one\n")
     repo.commit("top", NOON, file="a.txt", text="two\n")
     repo.git("config", "uploadpack.allowFilter", "true")
@@ -212,8 +213,8 @@ def test_a_partial_clone_is_neither_fetched_into_nor_changed(repo: Scratch, tmp_
     collection = read(clone)
     assert clone.footprint() == before
     assert subjects(collection) == ["top"]
-    assert collection.commits[0].files is None
-    assert collection.warnings == ("commits whose files are not in this clone: 1",)
+    assert collection.commits[0].files == (FileChange(path="a.txt", added=None, deleted=None),)
+    assert collection.warnings == ("commits whose line counts are not in this clone: 1",)
 
 
 def test_secrets_of_messages_never_leave_the_collector(repo: Scratch) -> None:
