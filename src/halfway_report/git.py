@@ -128,7 +128,9 @@ class Git:
                     raise GitSaidTooMuch(self.repository, command, f"more than {most} bytes")
         return bytes(said)
 
-    def parts(self, command: Command, *arguments: str, stdin: bytes = b"", end: bytes = b"\0", longest: int = _LONGEST) -> Iterator[bytes]:
+    def parts(
+        self, command: Command, *arguments: str, stdin: bytes = b"", end: bytes = b"\0", longest: int = _LONGEST
+    ) -> Generator[bytes, None, None]:
         """The output of one command, part by part as it comes; a part that is longer than `longest` bytes is cut to them."""
         rest = b""
         with closing(self._say(command, arguments, stdin)) as chunks:

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+# A message may be 64 KiB of malice: no part of an expression that can fail may be long and open.
 # Tokens with a shape of their own: the whole match is the secret.
 _SHAPES: Mapping[str, re.Pattern[str]] = MappingProxyType({
     "private-key": re.compile(
-        r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL
     ),
     "github": re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{50,})"),
     "gitlab": re.compile(r"\bglpat-[A-Za-z0-9_-]{20,}"),
@@ -22,7 +23,7 @@ _SHAPES: Mapping[str, re.Pattern[str]] = MappingProxyType({
     "stripe": re.compile(r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"),
     "google": re.compile(r"\bAIza[A-Za-z0-9_-]{35}"),
     "registry": re.compile(r"\b(?:npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}|hf_[A-Za-z0-9]{30,})"),
-    "jwt": re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
+    "jwt": re.compile(r"\beyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_-]{8,16384}\.[A-Za-z0-9_-]*"),
 })  # fmt: skip
 
 # While rules are at work, each mark that they left is one letter that no rule reads as text.
@@ -37,17 +38,18 @@ _PLACES: Mapping[str, re.Pattern[str]] = MappingProxyType({
     "bearer": re.compile(r"(?i)\b(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/=-]{16,})"),
     # Not anchored to the start of a line, so that a diff marker before the name hides nothing.
     "assignment": re.compile(
-        rf"""(?ix) [\w.-]* (?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|credential|private[_-]?key) [\w.-]* ["']?
-            \s*(?:=|:)\s* (?: "(?P<double>[^"\n]{{6,}})" | '(?P<single>[^'\n]{{6,}})' | (?P<secret>(?![{_TAKEN}])[^\s"'`,;]{{6,}}) )"""
+        rf"""(?ix) (?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|credential|private[_-]?key) [\w.-]{{0,64}} ["']?
+            \s{{0,20}}(?:=|:)\s{{0,20}} (?: "(?P<double>[^"\n]{{6,}})" | '(?P<single>[^'\n]{{6,}})'
+            | (?P<secret>(?![{_TAKEN}])[^\s"'`,;]{{6,}}) )"""
     ),
 })  # fmt: skip
 
 # Who signed, reviewed or shared in a change: names and addresses in a fixed place.
 _PERSON = re.compile(
-    r"""(?imx) ^[ \t]* (?:
-        (?:[a-z]+(?:-[a-z]+)*-by|cc|from|author)[ \t]*:[ \t]* (?P<address>[^\n]*<[^>\n]*>[^\n]*?)
+    r"""(?imx) ^[ \t]{0,8} (?:
+        (?:[a-z]{1,30}(?:-[a-z]{1,30}){0,3}-by|cc|from|author)[ \t]{0,8}:[ \t]{0,8} (?P<address>[^\n<]{0,200}<[^>\n]{0,200}>[^\n]*)
         | (?:signed-off|co-authored|co-developed|authored|written|reviewed|acked|approved
-          |tested|reported|requested|suggested|helped|mentored)-by [ \t]*:[ \t]* (?P<person>[^\W\d][^\n]*?) ) [ \t]*$"""
+          |tested|reported|requested|suggested|helped|mentored)-by [ \t]{0,8}:[ \t]{0,8} (?P<person>[^\W\d][^\n]*) )"""
 )
 _EMAIL = re.compile(r"(?<![\w.+%-])(?!git@)[\w.+%-]{1,64}@(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}(?![\w@]|-\w)")
 
