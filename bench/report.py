@@ -28,19 +28,22 @@ def _one(path: Path, zone: str, day: date | None) -> None:
     plain = _plain(path, zone)
     chosen = day or max(Counter(when for when, _ in plain).items(), key=lambda item: (item[1], item[0]))[0]
     expected = {sha for when, sha in plain if when == chosen}
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), _cpu()
     collection = collect("bench", chosen, ProjectSettings(repositories=(path,), zone=zone), within=timedelta(minutes=5))
-    collected = time.perf_counter()
+    collected, cpu = time.perf_counter(), _cpu() - cpu
     context = build_context(collection)
     ended = time.perf_counter()
     found = {sha for commit in collection.commits for sha in commit.shas}
     verdict = "as plain git says" if found == expected else f"PLAIN GIT SAYS {len(expected)}, {len(found ^ expected)} differ"
     own, git = (resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    print(
-        f"{path.resolve().parent.name}/{path.resolve().name}  {len(plain):,} commits without merges  {chosen} in {zone}: {len(found)} commits, {verdict}\n"
-        f"  collect {collected - began:.2f} s  context {(ended - collected) * 1e3:.0f} ms, {context.tokens:,} tokens  "
-        f"peak {own:.0f} MiB here, {git:.0f} MiB in git  warnings {list(collection.warnings)}"
-    )
+    print(f"{path}  {len(plain):,} commits without merges  {chosen} in {zone}: {len(found)} commits, {verdict}")
+    print(f"  collect {collected - began:.2f} s, {cpu:.2f} s of processor time with git")
+    print(f"  context {(ended - collected) * 1e3:.0f} ms, {context.tokens:,} tokens")
+    print(f"  peak {own:.0f} MiB here, at most {git:.0f} MiB in git  warnings {list(collection.warnings)}")
+
+
+def _cpu() -> float:
+    return sum(os.times()[:4])
 
 
 def _plain(path: Path, zone: str) -> list[tuple[date, str]]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from halfway_report.citations import hex_words
 from halfway_report.days import Window, business_day, date_at
 from halfway_report.git import Deadline, Git, GitFailed, GitSaidTooMuch, GitTookTooLong
-from halfway_report.history import Changes, Notes, Raw, changes, details, existing, patch_ids, within
+from halfway_report.history import Changes, Notes, Raw, changes, details, existing, patch_ids, second_of, within
 from halfway_report.kinds import Rule, kind_of, unwanted
 from halfway_report.legible import message_text
 from halfway_report.models import Collection, Commit, FileChange
@@ -65,8 +65,8 @@ def newest_day(repository: Path, zone: str, *, within: timedelta = timedelta(min
     (place,) = sources([repository], Deadline(within))
     if not place.heads:
         return None
-    second = place.git.ask("log", "-1", "--no-merges", "--format=%at", place.heads[0], "--").strip()
-    return date_at(int(second), zone) if second.isdigit() else None
+    second = second_of(place.git.ask("log", "-1", "--no-merges", "--format=%at", place.heads[0], "--").strip())
+    return None if second is None else date_at(second, zone)
 
 
 def redactor_for(settings: ProjectSettings, people: Iterable[Raw] = ()) -> Redactor:
@@ -132,7 +132,7 @@ class _Editor:
                 body=body,
                 files=None if changed is None else tuple(_judged(file, rules) for file in changed.files),
                 omitted=() if changed is None else changed.omitted,
-                authors=tuple(dict.fromkeys(map(message_text, authors))),
+                authors=tuple(dict.fromkeys(self._redactor(message_text(name)).text for name in authors)),
                 merge=len(raw.parents) > 1,
             )
 

@@ -89,6 +89,7 @@ def _redacted(collection: Collection, redactor: Redactor) -> Collection:
             update={
                 "subject": clean(commit.subject),
                 "body": clean(commit.body),
+                "authors": tuple(map(clean, commit.authors)),
                 "files": commit.files and tuple(file.model_copy(update={"path": clean(file.path)}) for file in commit.files),
             }
         )

@@ -16,7 +16,8 @@ from halfway_report.legible import decoded, path_text
 from halfway_report.models import Basis, FileChange, Kind, Omitted
 
 MOST_FILES = 5_000  # of one commit
-LONGEST_MESSAGE = 2**16  # bytes
+MOST_FILES_IN_ALL = 50_000
+LONGEST_MESSAGE = 2**14  # bytes
 _LATEST = 4_102_444_800  # 2100-01-01: a later date is a broken clock, not a plan
 _CO_AUTHORS = "%(trailers:key=Co-authored-by,valueonly=true,separator=%x1f)"
 _FIELDS = ("%H", "%P", "%ct", "%aN", "%aE", _CO_AUTHORS, "%B")
@@ -62,7 +63,7 @@ def within(git: Git, references: Iterable[str], window: Window, basis: Basis, no
     wanted = 1 if basis == "author" else 2
     for line in git.parts("log", *references, "--format=%H %at %ct", "--", end=b"\n"):
         fields = line.split(b" ")
-        second = _second(fields[wanted])
+        second = second_of(fields[wanted])
         if second is None:
             notes.add("commits with an impossible date, left out")
         elif second in window:
@@ -75,11 +76,11 @@ def details(git: Git, shas: Sequence[str], notes: Notes) -> Iterator[Raw]:
     # As many fields at a time as a commit has.
     for sha, parents, committed, author, address, co_authors, message in zip(*[iter(parts)] * len(_FIELDS), strict=False):
         if len(message) == LONGEST_MESSAGE:
-            notes.add("commit messages cut at 64 KiB")
+            notes.add("commit messages cut at 16 KiB")
         yield Raw(
             sha=sha.decode("ascii"),
             parents=tuple(parents.decode("ascii").split()),
-            committed=_second(committed),
+            committed=second_of(committed),
             author=decoded(author),
             address=decoded(address),
             co_authors=tuple(name for name in decoded(co_authors).split("\x1f") if name),
@@ -103,9 +104,7 @@ def changes(git: Git, commits: Sequence[Raw], notes: Notes) -> Mapping[str, Chan
             notes.add("commits whose files are not in this clone", len(commits))
             return {}
         notes.add("commits whose line counts are not in this clone", len(commits))
-    notes.add(
-        f"commits with more than {MOST_FILES} files, whose other files are only counted", sum(bool(c.omitted) for c in found.values())
-    )
+    notes.add("commits with too many files, of which the last are only counted", sum(bool(change.omitted) for change in found.values()))
     # A commit that changes no file is not in the answer.
     return {commit.sha: found.get(commit.sha, Changes(())) for commit in commits}
 
@@ -133,14 +132,15 @@ def patch_ids(git: Git, shas: Sequence[str]) -> dict[str, str]:
 class _Diff:
     """The changes of one commit, while they are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: int) -> None:
+        self._room = room
         self._files: dict[bytes, FileChange] = {}
         self._count = self._added = self._deleted = 0
 
     def names(self, path: bytes, kind: Kind) -> None:
         """Takes a file of which only the name is known so far."""
         self._count += 1
-        if len(self._files) < MOST_FILES:
+        if len(self._files) < self._room:
             self._files[path] = FileChange(path=path_text(path), added=None, deleted=None, kind=kind)
 
     def counts(self, path: bytes, added: int | None, deleted: int | None) -> None:
@@ -151,8 +151,13 @@ class _Diff:
             self._added += added or 0
             self._deleted += deleted or 0
 
+    @property
+    def listed(self) -> int:
+        """How many files are named."""
+        return len(self._files)
+
     def result(self) -> Changes:
-        more = self._count - len(self._files)
+        more = self._count - self.listed
         omitted = (Omitted(why="too many", files=more, added=self._added, deleted=self._deleted),) if more else ()
         return Changes(tuple(self._files.values()), omitted)
 
@@ -162,7 +167,8 @@ def _diffs(entries: Iterator[bytes]) -> Iterator[tuple[str, Changes]]:
 
     A renamed file has two paths; in the counts they follow an empty one.
     """
-    sha, diff = "", _Diff()
+    left = MOST_FILES_IN_ALL
+    sha, diff = "", _Diff(0)
     for entry in entries:
         if entry.startswith(b":"):
             path = next(entries)
@@ -178,12 +184,13 @@ def _diffs(entries: Iterator[bytes]) -> Iterator[tuple[str, Changes]]:
         elif entry:
             if sha:
                 yield sha, diff.result()
-            sha, diff = entry.decode("ascii"), _Diff()
+                left -= diff.listed
+            sha, diff = entry.decode("ascii"), _Diff(min(left, MOST_FILES))
     if sha:
         yield sha, diff.result()
 
 
-def _second(raw: bytes) -> int | None:
+def second_of(raw: bytes) -> int | None:
     return int(raw) if raw.isdigit() and int(raw) < _LATEST else None
 
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from halfway_report.collect import collect, newest_day
-from halfway_report.git import BranchUnknown, RepositoryUnusable
+from halfway_report.git import _ENVIRONMENT, BranchUnknown, RepositoryUnusable
 from halfway_report.models import Basis, Collection, FileChange
 from halfway_report.settings import ProjectSettings
 from tests.report.conftest import Scratch
@@ -23,7 +23,10 @@ NOON = "2026-09-30T12:00:00+00:00"
 def read(*repos: Scratch | Path, day: date = DAY, zone: str = "UTC", basis: Basis = "author", **more: object) -> Collection:
     paths = [repo.path if isinstance(repo, Scratch) else repo for repo in repos]
     settings = ProjectSettings.model_validate({"repositories": tuple(paths), "zone": zone, "basis": basis, **more})
-    return collect("shop", day, settings)
+    before = [repo.footprint() for repo in repos if isinstance(repo, Scratch)]
+    collection = collect("shop", day, settings)
+    assert [repo.footprint() for repo in repos if isinstance(repo, Scratch)] == before, "reading may change nothing"
+    return collection
 
 
 def subjects(collection: Collection) -> list[str]:
@@ -327,7 +330,7 @@ def test_b45_no_bytes_of_a_commit_can_hide_it_or_another_one(repo: Scratch, monk
     assert set(found[3]) == {"S"}
     assert found[4:] == ["red bell right to left", "cut", "", "one", "odd file"]
     assert "caf\ufffd\ufffdname\ufffd.txt" in [file.path for file in collection.commits[-1].files or ()]
-    assert collection.warnings == ("commit messages cut at 64 KiB: 1", "commit messages in an unknown encoding: 1")
+    assert collection.warnings == ("commit messages cut at 16 KiB: 1", "commit messages in an unknown encoding: 1")
     assert Collection.model_validate_json(collection.model_dump_json()) == collection
 
 
@@ -423,6 +426,8 @@ def test_no_name_leaves_unless_it_is_asked_for(repo: Scratch) -> None:
     assert named.commits[0].authors == ("Jane Doe", "김민수")
     assert named.commits[0].subject == "Pair with Jane Doe"
     assert "@" not in named.model_dump_json()
+    hidden = read(repo, show_authors=True, personal={"names": ("Jane Doe",)})
+    assert hidden.commits[0].authors == ("[REDACTED:name]", "김민수")
 
 
 def test_excluded_authors_are_left_out_and_counted(repo: Scratch) -> None:
@@ -471,6 +476,10 @@ def test_a_commit_with_very_many_files_counts_the_rest(repo: Scratch, monkeypatc
     (commit,) = read(repo).commits
     assert [file.path for file in commit.files or ()] == ["f0", "f1", "f2"]
     assert [(part.why, part.files, part.added) for part in commit.omitted] == [("too many", 3, 5)]
+    monkeypatch.setattr("halfway_report.history.MOST_FILES_IN_ALL", 1)
+    collection = read(repo)
+    assert [len(commit.files or ()) for commit in collection.commits] == [1]
+    assert collection.warnings == ("commits with too many files, of which the last are only counted: 1",)
 
 
 def test_a_day_with_very_many_commits_says_so(repo: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -480,3 +489,14 @@ def test_a_day_with_very_many_commits_says_so(repo: Scratch, monkeypatch: pytest
     collection = read(repo)
     assert subjects(collection) == ["0", "1"]
     assert collection.warnings == ("commits after the first 2 of the day, left out: 2",)
+
+
+def test_a_repository_of_another_user_is_read_because_the_settings_name_it(
+    repo: Scratch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit("real", NOON)
+    repo.git("clone", "--quiet", "--bare", str(repo.path), str(tmp_path / "mirror.git"))
+    monkeypatch.setattr("halfway_report.git._ENVIRONMENT", {**_ENVIRONMENT, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"})
+    with pytest.raises(RepositoryUnusable, match="dubious ownership"):
+        read(repo.path / ".git" / "refs")
+    assert subjects(read(repo)) == subjects(read(tmp_path / "mirror.git")) == ["real"]
