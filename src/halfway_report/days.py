@@ -54,11 +54,19 @@ class CalendarUnknown(ValueError):
     """Nobody knows the holidays of this calendar. Name a country, or a country and a part of it, as in KR or US-NY."""
 
 
+def known_calendar(calendar: str) -> str:
+    """The calendar itself; raises CalendarUnknown for one of which no holidays are known."""
+    _holidays(calendar, 2026)
+    return calendar
+
+
 @cache
 def _holidays(calendar: str, year: int) -> HolidayBase:
-    # Loading it takes longer than everything else here, and most days ask for no calendar.
-    from holidays import country_holidays  # noqa: PLC0415
-
+    # Loading it takes longer than everything else here, and most projects name no calendar.
+    try:
+        from holidays import country_holidays  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise CalendarUnknown(f"the holidays of {calendar} are in the package holidays: pip install 'halfway[report]'") from error
     country, _, part = calendar.partition("-")
     try:
         return country_holidays(country, subdiv=part or None, years=range(year - 1, year + 2))

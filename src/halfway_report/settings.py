@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from halfway_report.days import known_calendar
 from halfway_report.models import Basis, Frozen, Slug
 
 
@@ -61,7 +62,7 @@ class ProjectSettings(Frozen):
 
     repositories: tuple[Path, ...] = Field(min_length=1)
     zone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
-    calendar: Annotated[str, StringConstraints(pattern=r"^[A-Z]{2,3}(-[A-Z0-9]{1,4})?$")] | None = None  # whose holidays; KR or US-NY
+    calendar: Annotated[str, AfterValidator(known_calendar)] | None = None  # whose holidays; KR or US-NY
     basis: Basis = "author"
     branch: Branch | None = None  # where work lands; HEAD if left out
     remotes: bool = False  # whether what was fetched of other people's branches counts

@@ -8,7 +8,6 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from halfway_report.collect import collect, newest_day
 from halfway_report.git import _ENVIRONMENT, BranchUnknown, RepositoryUnusable
@@ -401,12 +400,6 @@ def test_a_branch_that_is_not_there_is_named(merged: Scratch) -> None:
         read(merged, basis="landed", branch="nowhere")
 
 
-@pytest.mark.parametrize("branch", ["--output=x", "a..b", "a b", "HEAD^", "a:b", "x@{1}", "a/", "", "*", "a\nb", "/a", ".a"])
-def test_a_branch_is_a_name_and_nothing_else(branch: str) -> None:
-    with pytest.raises(ValidationError):
-        ProjectSettings.model_validate({"repositories": ["."], "basis": "landed", "branch": branch})
-
-
 def test_work_of_others_counts_where_remotes_are_asked_for(merged: Scratch, tmp_path: Path) -> None:
     clone = Scratch(tmp_path / "clone")
     merged.git("clone", "--quiet", "--branch=main", str(merged.path), str(clone.path))
@@ -500,3 +493,9 @@ def test_a_repository_of_another_user_is_read_because_the_settings_name_it(
     with pytest.raises(RepositoryUnusable, match="dubious ownership"):
         read(repo.path / ".git" / "refs")
     assert subjects(read(repo)) == subjects(read(tmp_path / "mirror.git")) == ["real"]
+
+
+def test_a_commit_is_what_it_was_and_not_what_replaces_it(repo: Scratch) -> None:
+    real = repo.commit("real", NOON)
+    repo.git("replace", real, repo.git("commit-tree", "HEAD^{tree}", "-m", "another story"))
+    assert subjects(read(repo)) == ["real"]
