@@ -12,7 +12,7 @@ from typing import NamedTuple
 from halfway_report.citations import hex_words
 from halfway_report.days import Window, business_day, date_at
 from halfway_report.git import Deadline, Git, GitFailed, GitSaidTooMuch, GitTookTooLong
-from halfway_report.history import Changes, Notes, Raw, changes, details, existing, patch_ids, second_of, within
+from halfway_report.history import Changes, Notes, Raw, changes, details, existing, in_window, patch_ids, second_of
 from halfway_report.kinds import Rule, kind_of, unwanted
 from halfway_report.legible import message_text
 from halfway_report.models import Collection, Commit, FileChange
@@ -41,7 +41,7 @@ def collect(project: str, day: date, settings: ProjectSettings, *, within: timed
     found: dict[Source, list[_Found]] = {}
     seen: set[str] = set()
     for place in places:
-        found[place] = list(_found(place, window, settings, notes, seen))
+        found[place] = list(_of_the_window(place, window, settings, notes, seen))
         seen.update(item.raw.sha for item in found[place])
     redactor = redactor_for(settings, () if settings.show_authors else (item.raw for items in found.values() for item in items))
     editor = _Editor(settings, redactor, notes, deadline)
@@ -81,11 +81,11 @@ def redactor_for(settings: ProjectSettings, people: Iterable[Raw] = ()) -> Redac
     )
 
 
-def _found(place: Source, window: Window, settings: ProjectSettings, notes: Notes, seen: Set[str]) -> Iterator[_Found]:
+def _of_the_window(place: Source, window: Window, settings: ProjectSettings, notes: Notes, seen: Set[str]) -> Iterator[_Found]:
     references = place.references(settings)
     if not place.heads and settings.basis == "landed":
         return  # nothing has landed in a repository without commits
-    chosen = {sha: at for sha, at in within(place.git, references, window, settings.basis, notes) if sha not in seen}
+    chosen = {sha: at for sha, at in in_window(place.git, references, window, settings.basis, notes) if sha not in seen}
     if len(chosen) > MOST_COMMITS:
         notes.add(f"commits after the first {MOST_COMMITS} of the day, left out", len(chosen) - MOST_COMMITS)
         chosen = dict(sorted(chosen.items(), key=lambda item: (item[1], item[0]))[:MOST_COMMITS])
@@ -151,7 +151,7 @@ def _once(git: Git, commits: Sequence[Commit], items: Iterable[_Found], notes: N
     try:
         same = same_changes(commits, lambda shas: patch_ids(git, shas), committed)
     except (GitFailed, GitSaidTooMuch):
-        notes.add("days whose commits are too large to find repeated changes in", 1)
+        notes.add("repositories whose commits are too large to be compared with each other")
         same = {}
     repeated = {sha for others in same.values() for sha in others}
     notes.add("commits that repeat a change on another branch, shown with it", len(repeated))

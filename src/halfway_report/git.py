@@ -174,13 +174,19 @@ class Git:
             )
             try:
                 yield from self._chunks(process, command)
-                code = process.wait(self._deadline.left() + 1)
+                code = self._code(process, command)
             finally:
                 _end(process)
             if code:
                 complaints.seek(0)
                 said = complaints.read(300).decode("utf-8", "replace").strip()
                 raise GitFailed(self.repository, command, said or f"exit code {code}")
+
+    def _code(self, process: subprocess.Popen[bytes], command: Command) -> int:
+        try:
+            return process.wait(self._deadline.left() + 1)
+        except subprocess.TimeoutExpired as error:
+            raise GitTookTooLong(self.repository, command, "it said all, but did not end, and was killed") from error
 
     def _chunks(self, process: subprocess.Popen[bytes], command: Command) -> Iterator[bytes]:
         assert process.stdout is not None

@@ -58,7 +58,7 @@ class Changes(NamedTuple):
     omitted: tuple[Omitted, ...] = ()
 
 
-def within(git: Git, references: Iterable[str], window: Window, basis: Basis, notes: Notes) -> Iterator[tuple[str, int]]:
+def in_window(git: Git, references: Iterable[str], window: Window, basis: Basis, notes: Notes) -> Iterator[tuple[str, int]]:
     """The commits of a window with the second that puts them there, whatever stands above them in the history."""
     wanted = 1 if basis == "author" else 2
     for line in git.parts("log", *references, "--format=%H %at %ct", "--", end=b"\n"):
@@ -76,6 +76,7 @@ def details(git: Git, shas: Sequence[str], notes: Notes) -> Iterator[Raw]:
     # As many fields at a time as a commit has.
     for sha, parents, committed, author, address, co_authors, message in zip(*[iter(parts)] * len(_FIELDS), strict=False):
         if len(message) == LONGEST_MESSAGE:
+            message = _whole_lines(message)  # noqa: PLW2901
             notes.add("commit messages cut at 16 KiB")
         yield Raw(
             sha=sha.decode("ascii"),
@@ -191,7 +192,16 @@ def _diffs(entries: Iterator[bytes]) -> Iterator[tuple[str, Changes]]:
 
 
 def second_of(raw: bytes) -> int | None:
+    """A time as git writes it; None for one that cannot be."""
     return int(raw) if raw.isdigit() and int(raw) < _LATEST else None
+
+
+def _whole_lines(message: bytes) -> bytes:
+    """A cut message up to its last line or word: half of a secret would not be known as one."""
+    for end in (b"\n", b" "):
+        if end in message:
+            return message[: message.rindex(end)]
+    return message
 
 
 def _count(raw: bytes) -> int | None:

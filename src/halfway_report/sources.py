@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from halfway_report.git import BranchUnknown, Deadline, Git, GitFailed
+from halfway_report.git import BranchUnknown, Deadline, Git, GitFailed, GitSaidTooMuch
 from halfway_report.kinds import Rule, marked
 from halfway_report.settings import ProjectSettings
 
@@ -50,8 +50,8 @@ class Source:
             return []
         try:
             return marked(self.git.ask("cat-file", "blob", f"{self.heads[0]}:{_ATTRIBUTES}", most=2**20).decode("utf-8", "replace"))
-        except GitFailed:
-            return []  # there is none, or it is not in this clone
+        except (GitFailed, GitSaidTooMuch):
+            return []  # there is none, it is not in this clone, or it is no such file
 
 
 def sources(paths: Sequence[Path], deadline: Deadline) -> tuple[Source, ...]:

@@ -265,6 +265,22 @@ def test_secrets_of_messages_never_leave_the_collector(repo: Scratch) -> None:
     assert sha in text
 
 
+def test_a_secret_at_the_end_of_what_is_read_of_a_message_is_not_kept_by_halves(repo: Scratch) -> None:
+    secret = "ghp_" + "a1B2" * 10
+    for end in ("\n", " "):
+        filler = f"word{end}" * (2**14 // 5 - 4)
+        repo.commit(f"Subject{end}{filler}{secret} {secret}", NOON)
+    collection = read(repo)
+    assert collection.warnings == ("commit messages cut at 16 KiB: 2",)
+    assert "ghp_" not in collection.model_dump_json()
+
+
+def test_an_endless_file_of_attributes_is_no_file_of_attributes(repo: Scratch) -> None:
+    (repo.path / ".gitattributes").write_text("*.x linguist-generated\n" * 60_000)
+    repo.commit("real", NOON, file="a.x")
+    assert [file.kind for file in read(repo).commits[0].files or ()] == ["", ""]
+
+
 def test_commits_that_messages_name_are_known_only_if_they_exist(repo: Scratch) -> None:
     old = repo.commit("old", "2026-09-01T12:00:00+00:00")
     repo.commit(f"Fix what {old[:10]} broke, not 0badc0de1", NOON)
