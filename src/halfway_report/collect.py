@@ -16,7 +16,7 @@ from halfway_report.history import Changes, Notes, Raw, changes, details, existi
 from halfway_report.kinds import Rule, kind_of, unwanted
 from halfway_report.legible import message_text
 from halfway_report.models import Collection, Commit, FileChange
-from halfway_report.redact import Redactor
+from halfway_report.redact import Redactor, redactor_for
 from halfway_report.same import pair_reverts, same_changes
 from halfway_report.settings import ProjectSettings
 from halfway_report.sources import Source, sources
@@ -43,7 +43,8 @@ def collect(project: str, day: date, settings: ProjectSettings, *, within: timed
     for place in places:
         found[place] = list(_of_the_window(place, window, settings, notes, seen))
         seen.update(item.raw.sha for item in found[place])
-    redactor = redactor_for(settings, () if settings.show_authors else (item.raw for items in found.values() for item in items))
+    people = () if settings.show_authors else _full_names(item.raw for items in found.values() for item in items)
+    redactor = redactor_for(settings, people)
     editor = _Editor(settings, redactor, notes, deadline)
     commits = [commit for place, items in found.items() for commit in _once(place.git, list(editor.commits(place, items)), items, notes)]
     commits.sort(key=lambda commit: (commit.at, commit.repository, commit.sha))
@@ -67,18 +68,6 @@ def newest_day(repository: Path, zone: str, *, within: timedelta = timedelta(min
         return None
     second = second_of(place.git.ask("log", "-1", "--no-merges", "--format=%at", place.heads[0], "--").strip())
     return None if second is None else date_at(second, zone)
-
-
-def redactor_for(settings: ProjectSettings, people: Iterable[Raw] = ()) -> Redactor:
-    """What the settings ask for; the full names of people who are at work on this day are looked for as well."""
-    names = (name for raw in people for name in (raw.author, *map(_without_address, raw.co_authors)))
-    personal = settings.personal
-    return Redactor(
-        emails=personal.emails,
-        people=not settings.show_authors,
-        names=(*personal.names, *(name for name in names if _is_full_name(name))),
-        patterns=personal.patterns,
-    )
 
 
 def _of_the_window(place: Source, window: Window, settings: ProjectSettings, notes: Notes, seen: Set[str]) -> Iterator[_Found]:
@@ -173,6 +162,9 @@ def _without_address(person: str) -> str:
     return person.partition("<")[0].strip()
 
 
-def _is_full_name(name: str) -> bool:
-    """Whether a name is long enough to be found in prose without hitting ordinary words."""
-    return " " in name or (len(name) >= 3 and not name.isascii())
+def _full_names(raws: Iterable[Raw]) -> Iterator[str]:
+    """The names of those at work that are long enough to be found in prose without hitting ordinary words."""
+    for raw in raws:
+        for name in (raw.author, *map(_without_address, raw.co_authors)):
+            if " " in name or (len(name) >= 3 and not name.isascii()):
+                yield name

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from halfway_report.form import DAILY, Form
 from halfway_report.models import Collection, Commit, Context, FileChange, Omitted
-from halfway_report.redact import Redactor
+from halfway_report.redact import Redactor, redactor_for
+from halfway_report.settings import ProjectSettings
 from halfway_report.tokens import estimate
 
 BUDGET = 24_000  # tokens
@@ -54,6 +55,11 @@ def build_context(collection: Collection, form: Form = DAILY, *, budget: int = B
         left_out_commits=dropped,
         tokens=_cost(commits),
     )
+
+
+def context_for(collection: Collection, settings: ProjectSettings) -> Context:
+    """The context of a day as its project wants it."""
+    return build_context(collection, budget=settings.context_tokens, redactor=redactor_for(settings))
 
 
 def as_text(commit: Commit) -> str:

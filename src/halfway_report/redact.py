@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from halfway_report.settings import ProjectSettings
+
 # A message may be 64 KiB of malice: no part of an expression that can fail may be long and open.
 # Tokens with a shape of their own: the whole match is the secret.
 _SHAPES: Mapping[str, re.Pattern[str]] = MappingProxyType({
@@ -109,6 +111,12 @@ _SECRETS = Redactor()
 def redact(text: str) -> Redacted:
     """Replaces every secret by `[REDACTED:kind]`, and leaves people alone."""
     return _SECRETS(text)
+
+
+def redactor_for(settings: ProjectSettings, people: Iterable[str] = ()) -> Redactor:
+    """What a project asks for; the names of these people are looked for as well."""
+    personal = settings.personal
+    return Redactor(emails=personal.emails, people=not settings.show_authors, names=(*personal.names, *people), patterns=personal.patterns)
 
 
 def _spans(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:

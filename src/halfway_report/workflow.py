@@ -11,8 +11,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from halfway import Artifact, Effect, Errors, Retry, Step, StepDefinition, Then, Workflow
-from halfway_report.collect import collect, redactor_for
-from halfway_report.context import build_context as context_of
+from halfway_report.collect import collect
+from halfway_report.context import context_for
 from halfway_report.errors import FileEdited, InvalidOutput, ProjectUnknown
 from halfway_report.files import OtherContent, holds, place
 from halfway_report.git import RepositoryUnusable
@@ -95,7 +95,7 @@ def _build_context(
     def build_context(step: Step[Day]) -> Artifact:
         project = _project(settings, step.input)
         collection = Collection.model_validate_json(step.read(step.output(collect_git).artifact))
-        context = context_of(collection, budget=project.context_tokens, redactor=redactor_for(project))
+        context = context_for(collection, project)
         step.evidence(tokens=context.tokens, leftOut=list(context.left_out))
         return step.save("context.json", context.canonical())
 
