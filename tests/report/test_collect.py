@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from halfway_report.collect import collect, newest_day
-from halfway_report.git import _ENVIRONMENT, BranchUnknown, RepositoryUnusable
+from halfway_report.git import _ENVIRONMENT, BranchUnknown, GitSaidTooMuch, RepositoryUnusable
 from halfway_report.models import Basis, Collection, FileChange
 from halfway_report.settings import ProjectSettings
 from tests.report.conftest import Scratch
@@ -377,6 +377,20 @@ def test_case_11_a_change_on_two_branches_is_one_entry_with_both_hashes(repo: Sc
     assert picked in collection.known
     assert collection.mentioned == ()
     assert collection.warnings == ("commits that repeat a change on another branch, shown with it: 1",)
+
+
+def test_case_11_changes_that_cannot_be_compared_stay_two_and_it_is_said(repo: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_much(*asked: object) -> dict[str, str]:
+        raise GitSaidTooMuch(repo.path, "diff-tree", "more than anybody would read")
+
+    monkeypatch.setattr("halfway_report.collect.patch_ids", too_much)
+    base = repo.commit("base", "2026-09-29T12:00:00+00:00")
+    repo.commit("fix", NOON, file="a.txt")
+    repo.git("switch", "--quiet", "-c", "release", base)
+    repo.git("cherry-pick", "main", GIT_COMMITTER_DATE="@1790773200 +0000")
+    collection = read(repo)
+    assert subjects(collection) == ["fix", "fix"]
+    assert collection.warnings == ("repositories whose commits are too large to be compared with each other: 1",)
 
 
 def test_case_11_a_revert_and_what_it_takes_back_are_a_pair(repo: Scratch) -> None:

@@ -1,3 +1,5 @@
+import pytest
+
 from halfway_report.citations import hex_words, looks_like_hash
 from halfway_report.fence import fence
 
@@ -22,3 +24,8 @@ def test_the_same_text_has_the_same_fence() -> None:
 
 def test_a_mark_is_no_commit() -> None:
     assert not [word for number in range(200) for word in hex_words(fence(str(number)).mark) if looks_like_hash(word)]
+
+
+def test_a_mark_that_the_text_contains_by_chance_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("halfway_report.fence._mark", lambda content: "chance" if content == "by chance" else "another")
+    assert fence("by chance").mark == "another"
