@@ -1,22 +1,35 @@
-"""Runs the benchmarks: `python -m bench [throughput|process|latency|waiting|campaign|all] [--url URL] …`; figures go to standard output."""
+"""Runs the benchmarks: `python -m bench [throughput|process|latency|waiting|campaign|all] …`; figures go to standard output.
+
+`python -m bench report PATH …` reads a business day out of repositories instead.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
 import tempfile
+from datetime import date
+from pathlib import Path
 
-from bench import campaign, latency, process, throughput, waiting
+from bench import campaign, latency, process, report, throughput, waiting
 from bench.database import databases
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench")
-    parser.add_argument("what", nargs="?", default="all", choices=["all", "throughput", "process", "latency", "waiting", "campaign"])
+    parser.add_argument(
+        "what", nargs="?", default="all", choices=["all", "throughput", "process", "latency", "waiting", "campaign", "report"]
+    )
+    parser.add_argument("paths", nargs="*", type=Path, help="repositories, for report")
     parser.add_argument("--runs", type=int, default=2_000)
     parser.add_argument("--only", choices=["sqlite", "postgres"])
     parser.add_argument("--profile", action="store_true", help="also print where the time goes")
+    parser.add_argument("--day", type=date.fromisoformat, help="for report; the busiest day if left out")
+    parser.add_argument("--zone", action="append", help="for report; may be repeated")
     options = parser.parse_args()
+    if options.what == "report":
+        report.report(options.paths, options.zone or report.ZONES, options.day)
+        return
     print(f"{os.cpu_count()} cores; every start and every end committed; SQLite WAL with synchronous=FULL, PostgreSQL with its defaults")
     with tempfile.TemporaryDirectory() as folder:
         for name, url in databases(folder, options.only):

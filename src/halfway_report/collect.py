@@ -1,11 +1,8 @@
-"""Reads the commits of a business day, in two passes over the history.
-
-The first pass walks everything and takes only dates, because a date limit makes git stop at the first commit with a
-wrong clock; the second asks for the details of the few commits that belong to the day.
-"""
+"""Makes a collection of the commits of a business day, out of all repositories of a project."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import date, timedelta
@@ -14,166 +11,160 @@ from typing import NamedTuple
 
 from halfway_report.citations import hex_words
 from halfway_report.days import Window, business_day, date_at
-from halfway_report.git import Git, GitFailed
-from halfway_report.models import Basis, Collection, Commit, FileChange
-from halfway_report.redact import redact
+from halfway_report.git import Deadline, Git, GitFailed, GitSaidTooMuch, GitTookTooLong
+from halfway_report.history import Changes, Notes, Raw, changes, details, existing, in_window, patch_ids, second_of
+from halfway_report.kinds import Rule, kind_of, unwanted
+from halfway_report.legible import message_text
+from halfway_report.models import Collection, Commit, FileChange
+from halfway_report.redact import Redactor, redactor_for
+from halfway_report.same import pair_reverts, same_changes
+from halfway_report.settings import ProjectSettings
+from halfway_report.sources import Source, sources
 
-_LATEST = 4_102_444_800  # 2100-01-01: a later date is a broken clock, not a plan
-_FIELDS = ("%H", "%P", "%B")
-_FORMAT = "--format=" + "%x00".join(_FIELDS)
-
-
-class _Notes:
-    """What a reader must know about gaps in the collection; counted, then told once."""
-
-    def __init__(self) -> None:
-        self.redactions: Counter[str] = Counter()
-        self._counts: Counter[str] = Counter()
-
-    def add(self, message: str, count: int = 1) -> None:
-        self._counts[message] += count
-
-    def lines(self) -> tuple[str, ...]:
-        return tuple(f"{message}: {count}" for message, count in sorted(self._counts.items()))
+MOST_COMMITS = 2_000  # of one day in one repository
+_MOST_WORDS = 10_000  # that may name a commit
 
 
-def collect(
-    project: str, day: date, *, repositories: Sequence[Path], zone: str, basis: Basis = "author", within: timedelta = timedelta(minutes=2)
-) -> Collection:
-    """The commits of a day on all branches, oldest first, each once however many repositories have it; merges are left out."""
-    notes = _Notes()
-    window = business_day(day, zone)
-    sources = [Git(path, within=within) for path in repositories]
-    found: dict[str, Commit] = {}
-    for git in sources:
-        git.check()
-        for commit in _commits(git, window, basis, notes, known=found.keys()):
-            found[commit.sha] = commit
-    words = {word for commit in found.values() for word in hex_words(f"{commit.subject}\n{commit.body}")}
-    mentioned = {sha for git in sources for sha in _existing(git, words)}
-    commits = tuple(sorted(found.values(), key=lambda commit: (commit.at, commit.repository, commit.sha)))
+class _Found(NamedTuple):
+    """A commit of the day, before anything of it is known to be fit for keeping."""
+
+    raw: Raw
+    at: int
+    changes: Changes | None
+
+
+def collect(project: str, day: date, settings: ProjectSettings, *, within: timedelta = timedelta(minutes=2)) -> Collection:
+    """The commits of a day, oldest first, each change once however many branches and repositories have it."""
+    notes, deadline = Notes(), Deadline(within)
+    places = sources(settings.repositories, deadline)
+    window = business_day(day, settings.zone)
+    found: dict[Source, list[_Found]] = {}
+    seen: set[str] = set()
+    for place in places:
+        found[place] = list(_of_the_window(place, window, settings, notes, seen))
+        seen.update(item.raw.sha for item in found[place])
+    people = () if settings.show_authors else _full_names(item.raw for items in found.values() for item in items)
+    redactor = redactor_for(settings, people)
+    editor = _Editor(settings, redactor, notes, deadline)
+    commits = [commit for place, items in found.items() for commit in _once(place.git, list(editor.commits(place, items)), items, notes)]
+    commits.sort(key=lambda commit: (commit.at, commit.repository, commit.sha))
+    mentioned = _mentioned(places, commits)
     return Collection(
         project=project,
         date=day,
-        zone=zone,
-        basis=basis,
-        commits=commits,
-        mentioned=tuple(sorted(mentioned - found.keys())),
-        redactions=dict(sorted(notes.redactions.items())),
+        zone=settings.zone,
+        basis=settings.basis,
+        commits=pair_reverts(commits, mentioned),
+        mentioned=mentioned,
+        redactions=dict(sorted(editor.redactions.items())),
         warnings=notes.lines(),
     )
 
 
 def newest_day(repository: Path, zone: str, *, within: timedelta = timedelta(minutes=1)) -> date | None:
     """The business day of the newest commit at HEAD that is no merge, by its author's clock; None where there is none."""
-    git = Git(repository, within=within)
-    git.check()
-    if not git.has_head():
+    (place,) = sources([repository], Deadline(within))
+    if not place.heads:
         return None
-    second = _second(git.ask("log", "-1", "--no-merges", "--format=%at", "HEAD", "--").strip())
+    second = second_of(place.git.ask("log", "-1", "--no-merges", "--format=%at", place.heads[0], "--").strip())
     return None if second is None else date_at(second, zone)
 
 
-class _Raw(NamedTuple):
-    """A commit as git tells it."""
-
-    sha: str
-    parents: int
-    message: bytes
-
-
-def _commits(git: Git, window: Window, basis: Basis, notes: _Notes, *, known: Set[str]) -> list[Commit]:
-    chosen = {sha: second for sha, second in _in_window(git, window, basis, notes) if sha not in known}
-    if not chosen:
-        return []
-    output = git.ask("log", "--no-walk=unsorted", "--stdin", "-z", _FORMAT, stdin=_lines(chosen))
-    raws = [raw for raw in _records(output) if raw.parents <= 1]
+def _of_the_window(place: Source, window: Window, settings: ProjectSettings, notes: Notes, seen: Set[str]) -> Iterator[_Found]:
+    references = place.references(settings)
+    if not place.heads and settings.basis == "landed":
+        return  # nothing has landed in a repository without commits
+    chosen = {sha: at for sha, at in in_window(place.git, references, window, settings.basis, notes) if sha not in seen}
+    if len(chosen) > MOST_COMMITS:
+        notes.add(f"commits after the first {MOST_COMMITS} of the day, left out", len(chosen) - MOST_COMMITS)
+        chosen = dict(sorted(chosen.items(), key=lambda item: (item[1], item[0]))[:MOST_COMMITS])
+    raws = list(_wanted(details(place.git, list(chosen), notes), settings, notes)) if chosen else []
     # At the border of a shallow clone the parent is missing, so the commit seems to add the whole tree.
-    cut_off = {raw.sha for raw in raws if raw.parents == 0} if git.is_shallow() else set[str]()
-    if cut_off:
-        notes.add("commits at the border of a shallow clone, shown without their files", len(cut_off))
-    files = _files(git, [raw.sha for raw in raws if raw.sha not in cut_off], notes)
-    name = git.repository.resolve().name
-    commits: list[Commit] = []
+    border = place.border()
+    cut_off = sum(raw.sha in border for raw in raws)
+    notes.add("commits at the border of a shallow clone, shown without their files", cut_off)
+    files = changes(place.git, [raw for raw in raws if raw.sha not in border], notes)
     for raw in raws:
-        subject, body = _message(raw.message, notes)
-        commits.append(Commit(sha=raw.sha, repository=name, at=chosen[raw.sha], subject=subject, body=body, files=files.get(raw.sha)))
-    return commits
+        yield _Found(raw, chosen[raw.sha], files.get(raw.sha))
 
 
-def _in_window(git: Git, window: Window, basis: Basis, notes: _Notes) -> Iterator[tuple[str, int]]:
-    references = ["--branches", "HEAD"] if git.has_head() else ["--branches"]
-    wanted = 1 if basis == "author" else 2
-    for line in git.ask("log", *references, "--format=%H %at %ct", "--").splitlines():
-        fields = line.split(b" ")
-        second = _second(fields[wanted])
-        if second is None:
-            notes.add("commits with an impossible date, left out")
-        elif second in window:
-            yield fields[0].decode("ascii"), second
+def _wanted(raws: Iterable[Raw], settings: ProjectSettings, notes: Notes) -> Iterator[Raw]:
+    excluded = [re.compile(pattern, re.IGNORECASE) for pattern in settings.exclude_authors]
+    for raw in raws:
+        if len(raw.parents) > 1 and settings.basis != "landed":
+            continue
+        if any(pattern.search(f"{raw.author} <{raw.address}>") for pattern in excluded):
+            notes.add("commits by excluded authors, left out")
+        else:
+            yield raw
 
 
-def _records(output: bytes) -> Iterator[_Raw]:
-    fields = output.split(b"\0")
-    for start in range(0, len(fields) - len(_FIELDS) + 1, len(_FIELDS)):
-        sha, parents, message = fields[start : start + len(_FIELDS)]
-        yield _Raw(sha.decode("ascii"), len(parents.split()), message)
+class _Editor:
+    """Turns what git says into what is kept."""
+
+    def __init__(self, settings: ProjectSettings, redactor: Redactor, notes: Notes, deadline: Deadline) -> None:
+        self.redactions: Counter[str] = Counter()
+        self._settings, self._redactor, self._notes, self._deadline = settings, redactor, notes, deadline
+
+    def commits(self, place: Source, items: Iterable[_Found]) -> Iterator[Commit]:
+        rules = [*place.rules(), *unwanted(self._settings.drop)]
+        for raw, at, changed in items:
+            if not self._deadline.left():
+                raise GitTookTooLong(place.git.repository, "log", "the time for the whole day was over")
+            subject, body = self._message(raw.message)
+            authors = (raw.author, *map(_without_address, raw.co_authors)) if self._settings.show_authors else ()
+            yield Commit(
+                sha=raw.sha,
+                repository=place.name,
+                at=at,
+                subject=subject,
+                body=body,
+                files=None if changed is None else tuple(_judged(file, rules) for file in changed.files),
+                omitted=() if changed is None else changed.omitted,
+                authors=tuple(dict.fromkeys(self._redactor(message_text(name)).text for name in authors)),
+                merge=len(raw.parents) > 1,
+            )
+
+    def _message(self, message: str) -> tuple[str, str]:
+        text, secrets = self._redactor(message_text(message))
+        self.redactions += secrets
+        if "\ufffd" in text:
+            self._notes.add("commit messages in an unknown encoding")
+        subject, _, body = text.strip("\n").partition("\n")
+        return subject.strip(), body.strip("\n")
 
 
-def _message(raw: bytes, notes: _Notes) -> tuple[str, str]:
-    text, secrets = redact(raw.decode("utf-8", "replace"))
-    notes.redactions += secrets
-    if "\ufffd" in text:
-        notes.add("commit messages in an unknown encoding")
-    subject, _, body = text.strip("\n").partition("\n")
-    return subject.strip(), body.strip("\n")
-
-
-def _files(git: Git, shas: Sequence[str], notes: _Notes) -> dict[str, tuple[FileChange, ...]]:
-    if not shas:
-        return {}
+def _once(git: Git, commits: Sequence[Commit], items: Iterable[_Found], notes: Notes) -> list[Commit]:
+    """The commits without those that only repeat the change of another one, which then names them."""
+    committed = {item.raw.sha: item.raw.committed or 0 for item in items}
     try:
-        raw = git.ask("diff-tree", "--stdin", "-r", "--root", "-M", "-z", "--numstat", stdin=_lines(shas))
-    except GitFailed:
-        # Contents that a partial clone does not have: the report is still worth writing.
-        notes.add("commits whose files are not in this clone", len(shas))
-        return {}
-    # A commit that changes no file is not in the answer.
-    return dict.fromkeys(shas, ()) | _numstat(raw)
+        same = same_changes(commits, lambda shas: patch_ids(git, shas), committed)
+    except (GitFailed, GitSaidTooMuch):
+        notes.add("repositories whose commits are too large to be compared with each other")
+        same = {}
+    repeated = {sha for others in same.values() for sha in others}
+    notes.add("commits that repeat a change on another branch, shown with it", len(repeated))
+    return [commit.model_copy(update={"also": same.get(commit.sha, ())}) for commit in commits if commit.sha not in repeated]
 
 
-def _numstat(raw: bytes) -> dict[str, tuple[FileChange, ...]]:
-    """Reads `<sha>` and `<added> TAB <deleted> TAB <path>` entries; a rename has an empty path and two entries more."""
-    changes: dict[str, list[FileChange]] = {}
-    current: list[FileChange] = []
-    entries = iter(raw.split(b"\0"))
-    for entry in entries:
-        if b"\t" in entry:
-            added, deleted, path = entry.split(b"\t", 2)
-            if not path:
-                _, path = next(entries), next(entries)
-            current.append(FileChange(path=path.decode("utf-8", "replace"), added=_count(added), deleted=_count(deleted)))
-        elif entry:
-            current = changes.setdefault(entry.decode("ascii"), [])
-    return {sha: tuple(files) for sha, files in changes.items()}
+def _mentioned(places: Iterable[Source], commits: Iterable[Commit]) -> tuple[str, ...]:
+    words = sorted({word for commit in commits for word in hex_words(f"{commit.subject}\n{commit.body}")})[:_MOST_WORDS]
+    own = {sha for commit in commits for sha in commit.shas}
+    return tuple(sorted({sha for place in places for sha in existing(place.git, words)} - own))
 
 
-def _existing(git: Git, words: set[str]) -> set[str]:
-    """The full hashes of those words that name exactly one commit of the repository."""
-    if not words:
-        return set()
-    answer = git.ask("cat-file", "--batch-check", stdin=_lines(sorted(words)))
-    fields = [line.split() for line in answer.decode("utf-8", "replace").splitlines()]
-    return {field[0] for field in fields if len(field) == 3 and field[1] == "commit"}
+def _judged(file: FileChange, rules: Sequence[Rule]) -> FileChange:
+    kind = file.kind or kind_of(file.path, rules)
+    return file.model_copy(update={"kind": kind}) if kind else file
 
 
-def _second(raw: bytes) -> int | None:
-    return int(raw) if raw.isdigit() and int(raw) < _LATEST else None
+def _without_address(person: str) -> str:
+    return person.partition("<")[0].strip()
 
 
-def _count(raw: bytes) -> int | None:
-    return None if raw == b"-" else int(raw)
-
-
-def _lines(words: Iterable[str]) -> bytes:
-    return "".join(f"{word}\n" for word in words).encode()
+def _full_names(raws: Iterable[Raw]) -> Iterator[str]:
+    """The names of those at work that are long enough to be found in prose without hitting ordinary words."""
+    for raw in raws:
+        for name in (raw.author, *map(_without_address, raw.co_authors)):
+            if " " in name or (len(name) >= 3 and not name.isascii()):
+                yield name

@@ -1,4 +1,4 @@
-"""The values that travel between the steps and are stored with a run. Frozen; no person's name or address is among them."""
+"""The values that travel between the steps and are stored with a run. Frozen; no person's name is among them unless it was asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-Basis: TypeAlias = Literal["author", "committer"]
+Basis: TypeAlias = Literal["author", "committer", "landed"]
+Kind: TypeAlias = Literal["", "submodule", "lock file", "minified", "vendored", "generated", "unwanted"]
 # A colon would blur the parts of `daily-report:{project}:{date}`.
 Slug: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 
@@ -45,15 +46,25 @@ class Day(Frozen):
 
 
 class FileChange(Frozen):
-    """One file of a commit; the counts are None for a binary file."""
+    """One file of a commit; the counts are None for a binary file, and where the clone lacks the contents."""
 
     path: str
     added: int | None
     deleted: int | None
+    kind: Kind = ""
+
+
+class Omitted(Frozen):
+    """Files of a commit that are not shown one by one, and why."""
+
+    why: str
+    files: int
+    added: int
+    deleted: int
 
 
 class Commit(Frozen):
-    """One commit with its text already redacted; `files` is None where the repository cannot say."""
+    """One change with its text already redacted; `files` is None where the repository cannot say."""
 
     sha: str
     repository: str
@@ -61,6 +72,17 @@ class Commit(Frozen):
     subject: str
     body: str = ""
     files: tuple[FileChange, ...] | None = ()
+    omitted: tuple[Omitted, ...] = ()
+    also: tuple[str, ...] = ()  # commits that make the same change, on other branches
+    reverts: str | None = None  # the commit that this one takes back
+    reverted_by: str | None = None  # the commit of this day that takes this one back
+    authors: tuple[str, ...] = ()  # only where the settings ask for names
+    merge: bool = False
+
+    @property
+    def shas(self) -> tuple[str, ...]:
+        """Every commit that makes this change."""
+        return (self.sha, *self.also)
 
 
 class Collection(Frozen):
@@ -76,9 +98,14 @@ class Collection(Frozen):
     warnings: tuple[str, ...] = ()
 
     @property
+    def known(self) -> tuple[str, ...]:
+        """What a report may cite beside the commits that it is about."""
+        return tuple(sha for commit in self.commits for sha in commit.also) + self.mentioned
+
+    @property
     def shas(self) -> tuple[str, ...]:
         """Every commit a report of this day may cite."""
-        return tuple(commit.sha for commit in self.commits) + self.mentioned
+        return tuple(commit.sha for commit in self.commits) + self.known
 
 
 class Context(Frozen):
@@ -88,6 +115,8 @@ class Context(Frozen):
     form: str
     collection: Collection
     left_out: tuple[str, ...] = ()
+    left_out_commits: tuple[str, ...] = ()
+    tokens: int = 0  # an estimate, on the safe side, of what `as_text` of all commits costs
 
     def canonical(self) -> bytes:
         """The same bytes for the same content; their hash is the context hash."""

@@ -16,6 +16,7 @@ _LISTED = 200  # commits; a longer list is cut, and says so
 _AREAS = 30
 # What Markdown, or Notion's extension of it, would read as a sign.
 _SIGNS = re.compile(r"[\\*~`$\[\]<>{}|^&]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])")  # not the underscores inside a word
+_CLOCKS = {"author": "the authors' clocks", "committer": "the committers' clocks", "landed": "the time at which it landed"}
 _BIDI = re.compile(r"[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -62,7 +63,7 @@ def plain(text: str) -> str:
 
 def _summary(context: Context) -> str:
     collection = context.collection
-    day = f"on {collection.date} (the whole day in {plain(collection.zone)}, by the {collection.basis}s' clocks)"
+    day = f"on {collection.date} (the whole day in {plain(collection.zone)}, by {_CLOCKS[collection.basis]})"
     if not collection.commits:
         return f"No commits were made {day}."
     files = {(commit.repository, file.path) for commit in collection.commits for file in commit.files or ()}
@@ -80,9 +81,15 @@ def _changes(commits: Sequence[Commit], shas: Sequence[str]) -> Iterator[str]:
     for commit in commits[:_LISTED]:
         subject = plain(replace_hex_words(commit.subject, shas, "(unknown commit)")) or "(no subject)"
         where = f" (in {_name(commit.repository)})" if several else ""
-        yield f"- `{commit.sha[:12]}` {subject}{where}"
+        codes = ", ".join(f"`{sha[:12]}`" for sha in commit.shas)
+        yield f"- {codes} {subject}{_pair(commit)}{where}"
     if len(commits) > _LISTED:
         yield f"- and {_many(len(commits) - _LISTED, 'commit')} more, not listed here"
+
+
+def _pair(commit: Commit) -> str:
+    took_back = f" (takes back `{commit.reverts[:12]}`)" if commit.reverts else ""
+    return took_back + (f" (taken back by `{commit.reverted_by[:12]}`)" if commit.reverted_by else "")
 
 
 def _areas(commits: Sequence[Commit]) -> Iterator[str]:
@@ -104,7 +111,10 @@ def _areas(commits: Sequence[Commit]) -> Iterator[str]:
 
 def _notes(context: Context) -> Iterator[str]:
     collection = context.collection
-    yield "- Merges are not listed; a commit counts once, on whichever branches it is."
+    if collection.basis == "landed":
+        yield "- Only what landed on one branch is listed, a merge with all that it brought."
+    else:
+        yield "- Merges are not listed; a commit counts once, on whichever branches it is."
     for kind, count in collection.redactions.items():
         yield f"- Secrets taken out of commit messages ({kind}): {count}"
     for line in (*collection.warnings, *(f"Left out, {line}" for line in context.left_out)):

@@ -1,38 +1,59 @@
-"""Takes secrets out of commit text before anything stores or sends it. Running it twice changes nothing more."""
+"""Takes secrets and personal data out of text before anything stores or sends it. Running it twice changes nothing more."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-_MARK = "[REDACTED:{}]"
+from halfway_report.settings import ProjectSettings
 
+# A message may be 64 KiB of malice: no part of an expression that can fail may be long and open.
 # Tokens with a shape of their own: the whole match is the secret.
 _SHAPES: Mapping[str, re.Pattern[str]] = MappingProxyType({
-    "private-key": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
+    "private-key": re.compile(
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL
+    ),
     "github": re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{50,})"),
     "gitlab": re.compile(r"\bglpat-[A-Za-z0-9_-]{20,}"),
     "aws": re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
     "notion": re.compile(r"\b(?:ntn_|secret_)[A-Za-z0-9]{32,}"),
     "openai": re.compile(r"\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{20,}"),
-    "slack": re.compile(r"\bxox[abeprs]-[A-Za-z0-9-]{10,}"),
+    "slack": re.compile(r"\bxox[abeprs]-[A-Za-z0-9-]{10,}|(?<=hooks\.slack\.com/services/)[A-Za-z0-9/]{20,}"),
+    "stripe": re.compile(r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"),
     "google": re.compile(r"\bAIza[A-Za-z0-9_-]{35}"),
-    "jwt": re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
+    "registry": re.compile(r"\b(?:npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}|hf_[A-Za-z0-9]{30,})"),
+    "jwt": re.compile(r"\beyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_-]{8,16384}\.[A-Za-z0-9_-]*"),
 })  # fmt: skip
 
-# Secrets that only their surroundings betray: the group `secret` is replaced, the rest stays readable.
+# While rules are at work, each mark that they left is one letter that no rule reads as text.
+_FIRST = 0xF0000
+_TAKEN = "\U000f0000-\U000f00ff"
+_HELD = re.compile(f"[{_TAKEN}]")
+_MARK = re.compile(r"\[REDACTED:([a-z0-9-]{1,63})\]")
+
+# Secrets that only their surroundings betray: the group is replaced, the rest stays readable.
 _PLACES: Mapping[str, re.Pattern[str]] = MappingProxyType({
-    "url-password": re.compile(r"(?<=://)(?P<secret>[^\s:/@\[\]]*:[^\s/@]+)(?=@)"),
+    "url-password": re.compile(rf"(?<=://)(?P<secret>[^\s:/@\[\]{_TAKEN}]*:[^\s/@]+)(?=@)"),
     "bearer": re.compile(r"(?i)\b(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/=-]{16,})"),
     # Not anchored to the start of a line, so that a diff marker before the name hides nothing.
     "assignment": re.compile(
-        r"""(?ix) [\w.-]* (?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|credential|private[_-]?key) [\w.-]* ["']?
-            \s*(?:=|:)\s* (?: "(?P<double>[^"\n]{6,})" | '(?P<single>[^'\n]{6,})' | (?P<secret>(?!\[REDACTED)[^\s"'`,;]{6,}) )"""
+        rf"""(?ix) (?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|credential|private[_-]?key) [\w.-]{{0,64}} ["']?
+            \s{{0,20}}(?:=|:)\s{{0,20}} (?: "(?P<double>[^"\n]{{6,}})" | '(?P<single>[^'\n]{{6,}})'
+            | (?P<secret>(?![{_TAKEN}])[^\s"'`,;]{{6,}}) )"""
     ),
 })  # fmt: skip
+
+# Who signed, reviewed or shared in a change: names and addresses in a fixed place.
+_PERSON = re.compile(
+    r"""(?imx) ^[ \t]{0,8} (?:
+        (?:[a-z]{1,30}(?:-[a-z]{1,30}){0,3}-by|cc|from|author)[ \t]{0,8}:[ \t]{0,8} (?P<address>[^\n<]{0,200}<[^>\n]{0,200}>[^\n]*)
+        | (?:signed-off|co-authored|co-developed|authored|written|reviewed|acked|approved
+          |tested|reported|requested|suggested|helped|mentored)-by [ \t]{0,8}:[ \t]{0,8} (?P<person>[^\W\d][^\n]*) )"""
+)
+_EMAIL = re.compile(r"(?<![\w.+%-])(?!git@)[\w.+%-]{1,64}@(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}(?![\w@]|-\w)")
 
 
 class Redacted(NamedTuple):
@@ -42,26 +63,77 @@ class Redacted(NamedTuple):
     counts: Counter[str]
 
 
+class Redactor:
+    """Replaces what it knows by `[REDACTED:kind]`: secrets always, people and the rest where it is told to."""
+
+    def __init__(
+        self, *, emails: bool = False, people: bool = False, names: Iterable[str] = (), patterns: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        rules = [*_SHAPES.items(), *_PLACES.items()]
+        rules += [(kind, re.compile(pattern)) for kind, pattern in sorted(patterns.items())]
+        if people:
+            rules.append(("person", _PERSON))
+        if emails:
+            rules.append(("email", _EMAIL))
+        # The longest first, so that none is cut by one of its parts.
+        ordered = sorted({name.strip() for name in names if name.strip()}, key=lambda name: (-len(name), name))
+        if ordered:
+            rules.append(("name", re.compile("|".join(map(_name, ordered)), re.IGNORECASE)))
+        self._rules = tuple(rules)
+        self._kinds = tuple(dict.fromkeys(kind for kind, _ in rules))
+
+    def __call__(self, text: str) -> Redacted:
+        """The text with every secret replaced; a commit hash is not one."""
+        counts: Counter[str] = Counter()
+        kinds = list(self._kinds)
+        text = _MARK.sub(lambda match: _letter(kinds, match[1]), _HELD.sub("\ufffd", text))
+        # One rule may uncover what another one looks for; each turn leaves less text, so there is a last one.
+        while found := self._once(text, kinds, counts):
+            text = found
+        return Redacted(_HELD.sub(lambda match: f"[REDACTED:{kinds[ord(match[0]) - _FIRST]}]", text), +counts)
+
+    def _once(self, text: str, kinds: list[str], counts: Counter[str]) -> str | None:
+        before = text
+        for kind, pattern in self._rules:
+            pieces: list[str] = []
+            end = 0
+            for start, stop in _spans(pattern, text):
+                pieces += [text[end:start], _letter(kinds, kind)]
+                end = stop
+                counts[kind] += 1
+            text = "".join(pieces) + text[end:]
+        return None if text == before else text
+
+
+_SECRETS = Redactor()
+
+
 def redact(text: str) -> Redacted:
-    """Replaces every secret it knows by `[REDACTED:kind]`; a commit hash is not one."""
-    counts: Counter[str] = Counter()
-    for kind, pattern in _SHAPES.items():
-        text, found = pattern.subn(_MARK.format(kind), text)
-        counts[kind] += found
-    for kind, pattern in _PLACES.items():
-        text, found = _replace_groups(kind, pattern, text)
-        counts[kind] += found
-    return Redacted(text, +counts)
+    """Replaces every secret by `[REDACTED:kind]`, and leaves people alone."""
+    return _SECRETS(text)
 
 
-def _replace_groups(kind: str, pattern: re.Pattern[str], text: str) -> tuple[str, int]:
-    pieces: list[str] = []
-    end = found = 0
+def redactor_for(settings: ProjectSettings, people: Iterable[str] = ()) -> Redactor:
+    """What a project asks for; the names of these people are looked for as well."""
+    personal = settings.personal
+    return Redactor(emails=personal.emails, people=not settings.show_authors, names=(*personal.names, *people), patterns=personal.patterns)
+
+
+def _spans(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
     for match in pattern.finditer(text):
-        group = match.lastgroup
-        if group is None or match[group].startswith("[REDACTED:"):
-            continue
-        pieces += [text[end : match.start(group)], _MARK.format(kind)]
-        end = match.end(group)
-        found += 1
-    return "".join(pieces) + text[end:], found
+        group = match.lastgroup or 0
+        # A mark alone is no find: what it hid is gone already.
+        if _HELD.sub("", match[group]).strip():
+            yield match.span(group)
+
+
+def _letter(kinds: list[str], kind: str) -> str:
+    if kind not in kinds:
+        kinds.append(kind)
+    return chr(_FIRST + min(kinds.index(kind), 255))
+
+
+def _name(name: str) -> str:
+    # Particles follow a Korean name without a space.
+    after = "" if "\uac00" <= name[-1] <= "\ud7a3" else r"(?!\w)"
+    return rf"(?<!\w){re.escape(name)}{after}"

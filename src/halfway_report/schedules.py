@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from halfway import Workflow
-from halfway_report.dates import named_day
+from halfway_report.days import named_day
 from halfway_report.models import Day
-from halfway_report.settings import ReportSettings, ScheduleSettings
+from halfway_report.settings import ProjectSettings, ReportSettings, ScheduleSettings
 
 
 def schedule_name(project: str) -> str:
@@ -18,10 +18,10 @@ def schedule_name(project: str) -> str:
 def add_schedules(workflow: Workflow[Day], settings: ReportSettings) -> None:
     """Declares a schedule for each project that has one, in the zone of the project."""
     for project, schedule in settings.schedules.items():
-        _declare(workflow, project, schedule, settings.projects[project].zone)
+        _declare(workflow, project, schedule, settings.projects[project])
 
 
-def _declare(workflow: Workflow[Day], project: str, schedule: ScheduleSettings, zone: str) -> None:
-    @workflow.schedule(schedule.cron, tz=zone, name=schedule_name(project), catch_up=schedule.catch_up)
+def _declare(workflow: Workflow[Day], project: str, schedule: ScheduleSettings, settings: ProjectSettings) -> None:
+    @workflow.schedule(schedule.cron, tz=settings.zone, name=schedule_name(project), catch_up=schedule.catch_up)
     def report(due: datetime) -> Day:
-        return Day(project=project, date=named_day(schedule.date, due))
+        return Day(project=project, date=named_day(schedule.date, due, settings.calendar))

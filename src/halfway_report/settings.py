@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from halfway_report.dates import DayName
+from halfway_report.days import DayName, known_calendar
 from halfway_report.models import Basis, Frozen, Slug
 
 
@@ -22,12 +23,60 @@ def _known_zone(name: str) -> str:
     return name
 
 
+def _matching(pattern: str, otherwise: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if re.search(pattern, text) is None:
+            raise ValueError(f"{otherwise}: {text}")
+        return text
+
+    return check
+
+
+def _pattern(text: str) -> str:
+    try:
+        matches_nothing = re.compile(text).match("") is not None
+    except re.error as error:
+        raise ValueError(f"no regular expression: {error}") from error
+    if matches_nothing:
+        raise ValueError("this expression matches the empty text, so it would match everywhere")
+    return text
+
+
+# What git itself would refuse as a branch, and whatever could be read as an option or a range.
+_BRANCH = r"^(?!.*(?:\.\.|@\{|//|\.lock(?:/|$)))[^\s\x00-\x1f\x7f~^:?*\[\\./-][^\s\x00-\x1f\x7f~^:?*\[\\]*(?<![./])$"
+
+Expression: TypeAlias = Annotated[str, AfterValidator(_pattern)]
+Branch: TypeAlias = Annotated[str, StringConstraints(max_length=200), AfterValidator(_matching(_BRANCH, "no name of a branch"))]
+
+
+class PersonalData(Frozen):
+    """What is taken out of texts beside secrets, before anything stores or sends them."""
+
+    emails: bool = True
+    names: tuple[Annotated[str, StringConstraints(min_length=2)], ...] = ()
+    patterns: Mapping[Slug, Expression] = {}
+
+
 class ProjectSettings(Frozen):
-    """One project: its repositories, and whose midnight ends its day."""
+    """One project: its repositories, whose midnight ends its day, and what of a day is told."""
 
     repositories: tuple[Path, ...] = Field(min_length=1)
     zone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
+    calendar: Annotated[str, AfterValidator(known_calendar)] | None = None  # whose holidays; KR or US-NY
     basis: Basis = "author"
+    branch: Branch | None = None  # where work lands; HEAD if left out
+    remotes: bool = False  # whether what was fetched of other people's branches counts
+    exclude_authors: tuple[Expression, ...] = ()  # looked for in `Name <address>`, whatever the case
+    show_authors: bool = False
+    personal: PersonalData = PersonalData()
+    drop: tuple[str, ...] = ()  # files that are counted only, as in .gitignore
+    context_tokens: Annotated[int, Field(ge=500)] = 24_000
+
+    @model_validator(mode="after")
+    def _branch_is_used(self) -> Self:
+        if self.branch is not None and self.basis != "landed":
+            raise ValueError("a branch is only asked for where the basis is landed")
+        return self
 
 
 # As Notion shows it, with or without hyphens; an address is no id.

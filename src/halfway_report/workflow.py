@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from halfway import Artifact, Effect, Errors, Retry, Step, StepDefinition, Then, Workflow
 from halfway_report.collect import collect
-from halfway_report.context import build_context as context_of
+from halfway_report.context import context_for
 from halfway_report.errors import InvalidOutput, ProjectUnknown
 from halfway_report.git import RepositoryUnusable
 from halfway_report.models import Collection, Context, Day, Frozen, Page, SavedReport
@@ -65,7 +65,7 @@ def daily_report(settings: ReportSettings, generator: Generator | None = None, *
     workflow = Workflow(NAME, Day, version=1, owner=settings.owner, key=lambda day: day.run_key, severity="LOW", timeout=timedelta(hours=1))
     add_schedules(workflow, settings)
     collect_git = _collect_git(workflow, settings)
-    build_context = _build_context(workflow, collect_git)
+    build_context = _build_context(workflow, collect_git, settings)
     generate_report = _generate_report(workflow, collect_git, build_context, generator or Outline())
     return DailyReport(
         workflow=workflow,
@@ -82,14 +82,7 @@ def _collect_git(workflow: Workflow[Day], settings: ReportSettings) -> StepDefin
     @workflow.step(Effect.READ, retry=Retry(3), timeout=timedelta(minutes=5), errors=Errors(fail=RepositoryUnusable))
     def collect_git(step: Step[Day]) -> Collected:
         project = _project(settings, step.input)
-        collection = collect(
-            step.input.project,
-            step.input.date,
-            repositories=project.repositories,
-            zone=project.zone,
-            basis=project.basis,
-            within=step.remaining * 0.9,
-        )
+        collection = collect(step.input.project, step.input.date, project, within=step.remaining * 0.9)
         commits = collection.commits
         return Collected(
             artifact=step.save("commits.json", collection.model_dump_json(indent=1)),
@@ -101,11 +94,16 @@ def _collect_git(workflow: Workflow[Day], settings: ReportSettings) -> StepDefin
     return collect_git
 
 
-def _build_context(workflow: Workflow[Day], collect_git: StepDefinition[Day, Collected]) -> StepDefinition[Day, Artifact]:
+def _build_context(
+    workflow: Workflow[Day], collect_git: StepDefinition[Day, Collected], settings: ReportSettings
+) -> StepDefinition[Day, Artifact]:
     @workflow.step(Effect.READ)
     def build_context(step: Step[Day]) -> Artifact:
+        project = _project(settings, step.input)
         collection = Collection.model_validate_json(step.read(step.output(collect_git).artifact))
-        return step.save("context.json", context_of(collection).canonical())
+        context = context_for(collection, project)
+        step.evidence(tokens=context.tokens, leftOut=list(context.left_out))
+        return step.save("context.json", context.canonical())
 
     return build_context
 
@@ -141,7 +139,7 @@ def _validate_report(
     def validate_report(step: Step[Day]) -> Checked:
         collection = Context.model_validate_json(step.read(step.output(build_context))).collection
         shas = [commit.sha for commit in collection.commits]
-        verdict = validate(step.read(step.output(generate_report)).decode(), shas, known=collection.mentioned)
+        verdict = validate(step.read(step.output(generate_report)).decode(), shas, known=collection.known)
         step.evidence(faults=[str(fault) for fault in verdict.faults], cited=verdict.cited, commits=len(shas))
         if verdict.faults:
             raise InvalidOutput("; ".join(str(fault) for fault in verdict.faults))

@@ -78,6 +78,13 @@ class Scratch:
     def head(self) -> str:
         return self.git("rev-parse", "HEAD")
 
+    def commit_as(self, name: str, address: str, message: str, at: Moment) -> str:
+        """An empty commit by somebody."""
+        stamp = f"@{second(at)} +0000"
+        people = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": address, "GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp}
+        self.git("commit", "--quiet", "--allow-empty", "-m", message, **people)
+        return self.head()
+
     def footprint(self) -> dict[str, tuple[int, int]]:
         """Size and time of change of every file and directory, .git included."""
         return {str(path.relative_to(self.path)): (path.lstat().st_size, path.lstat().st_mtime_ns) for path in sorted(self.path.rglob("*"))}

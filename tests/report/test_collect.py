@@ -1,5 +1,8 @@
 """The traps of reading a day out of git; the numbers are those of the list of hard cases."""
 
+import os
+import shutil
+import time
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
@@ -7,17 +10,22 @@ from pathlib import Path
 import pytest
 
 from halfway_report.collect import collect, newest_day
-from halfway_report.git import RepositoryUnusable
-from halfway_report.models import Basis, Collection
+from halfway_report.git import _ENVIRONMENT, BranchUnknown, GitSaidTooMuch, RepositoryUnusable
+from halfway_report.models import Basis, Collection, FileChange
+from halfway_report.settings import ProjectSettings
 from tests.report.conftest import Scratch
 
 DAY = date(2026, 9, 30)
 NOON = "2026-09-30T12:00:00+00:00"
 
 
-def read(*repos: Scratch | Path, day: date = DAY, zone: str = "UTC", basis: Basis = "author") -> Collection:
+def read(*repos: Scratch | Path, day: date = DAY, zone: str = "UTC", basis: Basis = "author", **more: object) -> Collection:
     paths = [repo.path if isinstance(repo, Scratch) else repo for repo in repos]
-    return collect("shop", day, repositories=paths, zone=zone, basis=basis)
+    settings = ProjectSettings.model_validate({"repositories": tuple(paths), "zone": zone, "basis": basis, **more})
+    before = [repo.footprint() for repo in repos if isinstance(repo, Scratch)]
+    collection = collect("shop", day, settings)
+    assert [repo.footprint() for repo in repos if isinstance(repo, Scratch)] == before, "reading may change nothing"
+    return collection
 
 
 def subjects(collection: Collection) -> list[str]:
@@ -78,6 +86,9 @@ def hostile(repo: Scratch, tmp_path: Path) -> Path:
     script = tmp_path / "evil.sh"
     script.write_text(f"#!/bin/sh\necho ran >> {witness}\nexit 0\n")
     script.chmod(0o755)
+    blocks = tmp_path / "blocks"  # whoever opens it waits for ever
+    os.mkfifo(blocks)
+    (tmp_path / "more.gitconfig").write_text(f'[core]\n fsmonitor = {script}\n[gpg "ssh"]\n program = {script}\n')
     settings = {
         "gpg.program": str(script),
         "log.showSignature": "true",
@@ -94,9 +105,34 @@ def hostile(repo: Scratch, tmp_path: Path) -> Path:
         "format.pretty": "oneline",
         "log.date": "relative",
         "diff.noprefix": "true",
+        "diff.orderFile": str(blocks),
+        "diff.ignoreSubmodules": "all",
+        "mailmap.file": str(blocks),
+        "mailmap.blob": "HEAD:a.txt",
+        "core.attributesFile": str(blocks),
+        "core.excludesFile": str(blocks),
+        "core.sshCommand": str(script),
+        "core.gitProxy": str(script),
+        "credential.helper": f"!{script}",
+        "filter.evil.clean": str(script),
+        "filter.evil.smudge": str(script),
+        "remote.origin.url": f"ext::{script}",
+        "remote.origin.promisor": "true",
+        "remote.origin.partialCloneFilter": "blob:none",
+        "log.showRoot": "false",
+        "log.follow": "true",
+        "log.mailmap": "false",
+        "alias.log": f"!{script}",
+        "uploadpack.packObjectsHook": str(script),
+        "submodule.recurse": "true",
+        "notes.displayRef": "refs/notes/*",
+        "include.path": str(tmp_path / "more.gitconfig"),
     }
-    (repo.path / ".gitattributes").write_text("*.txt diff=evil\n")
+    (repo.path / ".gitattributes").write_text("*.txt diff=evil filter=evil\n")
     repo.git("add", "--all")
+    for hook in ("post-checkout", "pre-auto-gc", "reference-transaction", "fsmonitor-watchman"):
+        shutil.copy(script, repo.path / ".git" / "hooks" / hook)
+    (repo.path / ".git" / "info" / "grafts").write_text(f"{repo.head()}\n")
     for name, value in settings.items():
         repo.git("config", name, value)
     return witness
@@ -108,9 +144,11 @@ def test_case_7_nothing_that_the_configuration_names_is_run(repo: Scratch, tmp_p
     signed = repo.raw_commit("서명된 커밋\n".encode(), author_at="1790769600", committer_at="1790769600", headers=(signature,))
     repo.commit("plain", NOON, file="a.txt", text="one\n")
     witness = hostile(repo, tmp_path)
+    # The traps themselves must work; only the one that blocks is left out for that.
     for command in ("status", "log", "show"):
-        repo.git(command)
-        assert witness.exists(), "the trap itself must work"
+        blocking = ("mailmap.file", "diff.orderFile", "core.attributesFile", "core.excludesFile")
+        repo.git(*(word for name in blocking for word in ("-c", f"{name}={os.devnull}")), command, GIT_GRAFT_FILE=os.devnull)
+        assert witness.exists()
         witness.unlink()
     before = repo.footprint()
     collection = read(repo)
@@ -192,7 +230,7 @@ def test_files_are_counted_with_renames_binaries_and_empty_commits(repo: Scratch
     assert empty.files == ()
 
 
-def test_a_shallow_clone_says_that_its_border_has_no_files(repo: Scratch, tmp_path: Path) -> None:
+def test_case_8_a_shallow_clone_says_that_its_border_has_no_files(repo: Scratch, tmp_path: Path) -> None:
     repo.commit("base", "2026-09-29T12:00:00+00:00")
     repo.commit("top", NOON)
     repo.git("clone", "--quiet", "--depth=1", f"file://{repo.path}", str(tmp_path / "shallow"))
@@ -202,7 +240,7 @@ def test_a_shallow_clone_says_that_its_border_has_no_files(repo: Scratch, tmp_pa
     assert collection.warnings == ("commits at the border of a shallow clone, shown without their files: 1",)
 
 
-def test_a_partial_clone_is_neither_fetched_into_nor_changed(repo: Scratch, tmp_path: Path) -> None:
+def test_case_8_a_partial_clone_is_neither_fetched_into_nor_changed(repo: Scratch, tmp_path: Path) -> None:
     repo.commit("base", "2026-09-29T12:00:00+00:00", file="a.txt", text="one\n")
     repo.commit("top", NOON, file="a.txt", text="two\n")
     repo.git("config", "uploadpack.allowFilter", "true")
@@ -212,8 +250,8 @@ def test_a_partial_clone_is_neither_fetched_into_nor_changed(repo: Scratch, tmp_
     collection = read(clone)
     assert clone.footprint() == before
     assert subjects(collection) == ["top"]
-    assert collection.commits[0].files is None
-    assert collection.warnings == ("commits whose files are not in this clone: 1",)
+    assert collection.commits[0].files == (FileChange(path="a.txt", added=None, deleted=None),)
+    assert collection.warnings == ("commits whose line counts are not in this clone: 1",)
 
 
 def test_secrets_of_messages_never_leave_the_collector(repo: Scratch) -> None:
@@ -225,6 +263,22 @@ def test_secrets_of_messages_never_leave_the_collector(repo: Scratch) -> None:
     assert "hunter2" not in text
     assert collection.redactions == {"assignment": 1, "github": 1}
     assert sha in text
+
+
+def test_a_secret_at_the_end_of_what_is_read_of_a_message_is_not_kept_by_halves(repo: Scratch) -> None:
+    secret = "ghp_" + "a1B2" * 10
+    for end in ("\n", " "):
+        filler = f"word{end}" * (2**14 // 5 - 4)
+        repo.commit(f"Subject{end}{filler}{secret} {secret}", NOON)
+    collection = read(repo)
+    assert collection.warnings == ("commit messages cut at 16 KiB: 2",)
+    assert "ghp_" not in collection.model_dump_json()
+
+
+def test_an_endless_file_of_attributes_is_no_file_of_attributes(repo: Scratch) -> None:
+    (repo.path / ".gitattributes").write_text("*.x linguist-generated\n" * 60_000)
+    repo.commit("real", NOON, file="a.x")
+    assert [file.kind for file in read(repo).commits[0].files or ()] == ["", ""]
 
 
 def test_commits_that_messages_name_are_known_only_if_they_exist(repo: Scratch) -> None:
@@ -254,3 +308,224 @@ def test_the_newest_day_is_that_of_head_in_the_zone(repo: Scratch) -> None:
 def test_a_path_without_a_repository_is_refused_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(RepositoryUnusable, match=r"nothing-here"):
         read(tmp_path / "nothing-here")
+
+
+def test_b44_a_day_is_found_whatever_stands_above_it_and_whatever_the_machine_calls_the_time(
+    repo: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for subject, at in (("first", "2026-09-20"), ("second", "2026-09-01"), ("third", "2026-09-25"), ("future", "2031-01-01")):
+        repo.commit(subject, f"{at}T12:00:00+00:00")
+    for zone in ("UTC", "Pacific/Kiritimati"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        days = {name: subjects(read(repo, day=day)) for name, day in (("20", date(2026, 9, 20)), ("1", date(2026, 9, 1)))}
+        assert days == {"20": ["first"], "1": ["second"]}
+    monkeypatch.undo()
+    time.tzset()
+    assert subjects(read(repo, day=date(2031, 1, 1))) == ["future"]
+
+
+def test_b45_no_bytes_of_a_commit_can_hide_it_or_another_one(repo: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.EUC-KR")
+    repo.git("config", "i18n.logOutputEncoding", "EUC-KR")
+    repo.commit("base", "2026-09-29T12:00:00+00:00")
+    stamps = (f"17907696{number:02}" for number in range(99))
+    headers = {b"Caf\xe9 with a header\n": (b"encoding ISO-8859-1",)}
+    messages = (
+        b"Caf\xe9 with a header\n", b"Caf\xe9 without\n", b"%x00 %H \\0 and \\x00\n", b"S" * 2**20 + b"\n\nbody\n",
+        b"\x1b[31mred\x1b[0m \x1b]0;title\x07bell \xe2\x80\xaeright to left\n", b"cut\x00here\n", b"\n\n", b"one\r\ntwo\r\n",
+    )  # fmt: skip
+    for message in messages:
+        repo.raw_commit(message, author_at=next(stamps), committer_at="1790769600", headers=headers.get(message, ()))
+    (Path(os.fsdecode(bytes(repo.path) + b"/caf\xe9\nname\x1b.txt"))).write_text("x\n")
+    repo.commit("odd file", "2026-09-30T13:00:00+00:00")
+    collection = read(repo)
+    found = subjects(collection)
+    assert found[:3] == ["Café with a header", "Caf\ufffd without", "%x00 %H \\0 and \\x00"]
+    assert set(found[3]) == {"S"}
+    assert found[4:] == ["red bell right to left", "cut", "", "one", "odd file"]
+    assert "caf\ufffd\ufffdname\ufffd.txt" in [file.path for file in collection.commits[-1].files or ()]
+    assert collection.warnings == ("commit messages cut at 16 KiB: 1", "commit messages in an unknown encoding: 1")
+    assert Collection.model_validate_json(collection.model_dump_json()) == collection
+
+
+def test_case_10_paths_into_one_repository_count_once(repo: Scratch, tmp_path: Path) -> None:
+    repo.commit("real", NOON, file="deep/down/a.txt")
+    repo.git("worktree", "add", "--quiet", "-b", "second", str(tmp_path / "second"))
+    collection = read(tmp_path / "second", repo.path / "deep", repo.path / ".git", repo)
+    assert [(commit.repository, commit.subject) for commit in collection.commits] == [("shop", "real")]
+
+
+def test_repositories_that_share_a_name_are_told_apart(scratch: Callable[[str], Scratch], tmp_path: Path) -> None:
+    for team in ("red", "blue"):
+        (tmp_path / team).mkdir()
+        scratch(f"{team}/shop").commit(team, NOON if team == "red" else "2026-09-30T13:00:00+00:00")
+    commits = read(tmp_path / "red" / "shop", tmp_path / "blue" / "shop").commits
+    assert [commit.repository for commit in commits] == ["red/shop", "blue/shop"]
+
+
+def test_case_11_a_change_on_two_branches_is_one_entry_with_both_hashes(repo: Scratch) -> None:
+    base = repo.commit("base", "2026-09-29T12:00:00+00:00", file="a.txt", text="one\n" * 9)
+    original = repo.commit("fix", NOON, file="a.txt", text="one\n" * 9 + "two\n")
+    repo.git("switch", "--quiet", "-c", "release", base)
+    other = repo.commit("other work with the same counts", "2026-09-30T12:30:00+00:00", file="b.txt")
+    later = {"GIT_COMMITTER_DATE": "@1790773200 +0000"}
+    repo.git("cherry-pick", "-x", original, **later)
+    picked = repo.head()
+    collection = read(repo)
+    assert [(commit.sha, commit.also) for commit in collection.commits] == [(original, (picked,)), (other, ())]
+    assert picked in collection.known
+    assert collection.mentioned == ()
+    assert collection.warnings == ("commits that repeat a change on another branch, shown with it: 1",)
+
+
+def test_case_11_changes_that_cannot_be_compared_stay_two_and_it_is_said(repo: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_much(*asked: object) -> dict[str, str]:
+        raise GitSaidTooMuch(repo.path, "diff-tree", "more than anybody would read")
+
+    monkeypatch.setattr("halfway_report.collect.patch_ids", too_much)
+    base = repo.commit("base", "2026-09-29T12:00:00+00:00")
+    repo.commit("fix", NOON, file="a.txt")
+    repo.git("switch", "--quiet", "-c", "release", base)
+    repo.git("cherry-pick", "main", GIT_COMMITTER_DATE="@1790773200 +0000")
+    collection = read(repo)
+    assert subjects(collection) == ["fix", "fix"]
+    assert collection.warnings == ("repositories whose commits are too large to be compared with each other: 1",)
+
+
+def test_case_11_a_revert_and_what_it_takes_back_are_a_pair(repo: Scratch) -> None:
+    old = repo.commit("old", "2026-09-01T12:00:00+00:00", file="old.txt")
+    wrong = repo.commit("wrong", NOON, file="a.txt")
+    repo.commit(f"Revert\n\nThis reverts commit {wrong}.", "2026-09-30T13:00:00+00:00", file="b.txt")
+    repo.commit(f"Revert old\n\nThis reverts commit {old[:12]}.", "2026-09-30T14:00:00+00:00", file="c.txt")
+    first, second, third = read(repo).commits
+    assert (first.reverted_by, second.reverts) == (second.sha, wrong)
+    assert (third.reverts, third.reverted_by) == (old, None)
+
+
+@pytest.fixture
+def merged(repo: Scratch) -> Scratch:
+    """A branch of yesterday that was merged today, beside a branch that was not."""
+    repo.commit("base", "2026-09-28T12:00:00+00:00")
+    repo.git("switch", "--quiet", "-c", "topic")
+    repo.commit("topic", "2026-09-29T12:00:00+00:00", file="topic.txt", text="1\n2\n")
+    repo.git("switch", "--quiet", "main")
+    stamp = {"GIT_AUTHOR_DATE": "@1790773300 +0000", "GIT_COMMITTER_DATE": "@1790773300 +0000"}
+    repo.git("merge", "--quiet", "--no-ff", "-m", "Merge topic", "topic", **stamp)
+    repo.git("switch", "--quiet", "-c", "open")
+    repo.commit("not landed", "2026-09-30T14:00:00+00:00", file="open.txt")
+    return repo
+
+
+def test_what_landed_is_the_merge_with_the_files_that_it_brought(merged: Scratch) -> None:
+    (landed,) = read(merged, basis="landed", branch="main").commits
+    assert (landed.subject, landed.merge) == ("Merge topic", True)
+    assert landed.files == (FileChange(path="topic.txt", added=2, deleted=0),)
+    assert subjects(read(merged, basis="landed")) == ["Merge topic", "not landed"]  # HEAD is at the other branch
+    assert subjects(read(merged)) == ["not landed"]
+
+
+def test_a_branch_that_is_not_there_is_named(merged: Scratch) -> None:
+    with pytest.raises(BranchUnknown, match="no branch nowhere"):
+        read(merged, basis="landed", branch="nowhere")
+
+
+def test_work_of_others_counts_where_remotes_are_asked_for(merged: Scratch, tmp_path: Path) -> None:
+    clone = Scratch(tmp_path / "clone")
+    merged.git("clone", "--quiet", "--branch=main", str(merged.path), str(clone.path))
+    assert subjects(read(clone)) == []
+    assert subjects(read(clone, remotes=True)) == ["not landed"]
+    assert subjects(read(clone, basis="landed", branch="origin/open")) == ["Merge topic", "not landed"]
+
+
+def test_no_name_leaves_unless_it_is_asked_for(repo: Scratch) -> None:
+    (repo.path / ".mailmap").write_text("Jane Doe <jane@shop.example> <old@shop.example>\n")
+    message = "Pair with Jane Doe\n\nCall x@y.example\n\nCo-authored-by: 김민수 <kim@shop.example>\nSigned-off-by: J <j@shop.example>"
+    repo.commit_as("jd", "old@shop.example", message, NOON)
+    plain, named = read(repo), read(repo, show_authors=True)
+    text = plain.model_dump_json()
+    assert not [word for word in ("Jane", "jd", "김민수", "@shop", "@y.example") if word in text]
+    assert plain.redactions == {"email": 1, "name": 1, "person": 2}
+    assert named.commits[0].authors == ("Jane Doe", "김민수")
+    assert named.commits[0].subject == "Pair with Jane Doe"
+    assert "@" not in named.model_dump_json()
+    hidden = read(repo, show_authors=True, personal={"names": ("Jane Doe",)})
+    assert hidden.commits[0].authors == ("[REDACTED:name]", "김민수")
+
+
+def test_excluded_authors_are_left_out_and_counted(repo: Scratch) -> None:
+    repo.commit_as("renovate[bot]", "bot@shop.example", "Update everything", NOON)
+    repo.commit_as("Kim", "kim@shop.example", "Work", NOON)
+    collection = read(repo, exclude_authors=(r"\[BOT\]",))
+    assert subjects(collection) == ["Work"]
+    assert collection.warnings == ("commits by excluded authors, left out: 1",)
+
+
+def test_a_submodule_is_the_path_that_moved_and_is_not_entered(repo: Scratch) -> None:
+    repo.commit("base", "2026-09-29T12:00:00+00:00")
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{'a' * 40},libs/other")
+    repo.git("commit", "--quiet", "-m", "Move", GIT_AUTHOR_DATE="@1790769700 +0000", GIT_COMMITTER_DATE="@1790769700 +0000")
+    repo.git("config", "diff.ignoreSubmodules", "all")
+    (commit,) = read(repo).commits
+    assert commit.files == (FileChange(path="libs/other", added=1, deleted=0, kind="submodule"),)
+
+
+def test_a_bare_repository_says_what_is_generated(repo: Scratch, tmp_path: Path) -> None:
+    (repo.path / ".gitattributes").write_text("*.sql linguist-generated\n")
+    repo.commit("schema", NOON, file="schema.sql")
+    repo.commit("lock", "2026-09-30T13:00:00+00:00", file="uv.lock")
+    repo.git("clone", "--quiet", "--bare", str(repo.path), str(tmp_path / "mirror.git"))
+    collection = read(tmp_path / "mirror.git", drop=(".gitattributes",))
+    kinds = {file.path: file.kind for commit in collection.commits for file in commit.files or ()}
+    assert kinds == {".gitattributes": "unwanted", "schema.sql": "generated", "uv.lock": "lock file"}
+    assert {commit.repository for commit in collection.commits} == {"mirror"}
+
+
+def test_case_8_a_clone_without_trees_still_has_its_commits(repo: Scratch, tmp_path: Path) -> None:
+    repo.commit("base", "2026-09-29T12:00:00+00:00")
+    repo.commit("top", NOON)
+    repo.git("config", "uploadpack.allowFilter", "true")
+    repo.git("clone", "--quiet", "--bare", "--filter=tree:0", f"file://{repo.path}", str(tmp_path / "partial"))
+    collection = read(tmp_path / "partial")
+    assert [(commit.subject, commit.files) for commit in collection.commits] == [("top", None)]
+    assert collection.warnings == ("commits whose files are not in this clone: 1",)
+
+
+def test_a_commit_with_very_many_files_counts_the_rest(repo: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("halfway_report.history.MOST_FILES", 3)
+    for number in range(5):
+        (repo.path / f"f{number}").write_text("1\n2\n")
+    repo.commit("many", NOON, file="f5")
+    (commit,) = read(repo).commits
+    assert [file.path for file in commit.files or ()] == ["f0", "f1", "f2"]
+    assert [(part.why, part.files, part.added) for part in commit.omitted] == [("too many", 3, 5)]
+    monkeypatch.setattr("halfway_report.history.MOST_FILES_IN_ALL", 1)
+    collection = read(repo)
+    assert [len(commit.files or ()) for commit in collection.commits] == [1]
+    assert collection.warnings == ("commits with too many files, of which the last are only counted: 1",)
+
+
+def test_a_day_with_very_many_commits_says_so(repo: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("halfway_report.collect.MOST_COMMITS", 2)
+    for number in range(4):
+        repo.commit_as("A", "a@shop.example", str(number), f"2026-09-30T1{number}:00:00+00:00")
+    collection = read(repo)
+    assert subjects(collection) == ["0", "1"]
+    assert collection.warnings == ("commits after the first 2 of the day, left out: 2",)
+
+
+def test_a_repository_of_another_user_is_read_because_the_settings_name_it(
+    repo: Scratch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit("real", NOON)
+    repo.git("clone", "--quiet", "--bare", str(repo.path), str(tmp_path / "mirror.git"))
+    monkeypatch.setattr("halfway_report.git._ENVIRONMENT", {**_ENVIRONMENT, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"})
+    with pytest.raises(RepositoryUnusable, match="dubious ownership"):
+        read(repo.path / ".git" / "refs")
+    assert subjects(read(repo)) == subjects(read(tmp_path / "mirror.git")) == ["real"]
+
+
+def test_a_commit_is_what_it_was_and_not_what_replaces_it(repo: Scratch) -> None:
+    real = repo.commit("real", NOON)
+    repo.git("replace", real, repo.git("commit-tree", "HEAD^{tree}", "-m", "another story"))
+    assert subjects(read(repo)) == ["real"]

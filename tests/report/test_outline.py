@@ -144,3 +144,18 @@ def test_what_the_context_leaves_out_is_told() -> None:
 
 def test_plain_text_keeps_underscores_inside_words() -> None:
     assert plain("open_file calls __init__ *now*") == "open_file calls \\_\\_init\\_\\_ \\*now\\*"
+
+
+def test_case_11_what_belongs_together_stands_in_one_line_and_may_be_cited() -> None:
+    fix, back = commit(1, "Fix"), commit(2, "Revert")
+    picked = "c" * 40
+    day = collection(fix.model_copy(update={"also": (picked,), "reverted_by": back.sha}), back.model_copy(update={"reverts": fix.sha}))
+    assert f"- `{fix.sha[:12]}`, `cccccccccccc` Fix (taken back by `{back.sha[:12]}`)" in report(day)
+    assert f"- `{back.sha[:12]}` Revert (takes back `{fix.sha[:12]}`)" in report(day)
+    assert validate(report(day), [fix.sha, back.sha], known=day.known).codes == ()
+
+
+def test_a_report_of_what_landed_says_so() -> None:
+    text = report(collection(commit(1)).model_copy(update={"basis": "landed"}))
+    assert "by the time at which it landed" in text
+    assert "Only what landed on one branch is listed" in text

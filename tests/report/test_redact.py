@@ -1,6 +1,8 @@
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from halfway_report.redact import redact
+from halfway_report.redact import Redactor, redact
 
 # Written in parts, so that no scanner takes this file for a leak.
 SECRETS = {
@@ -65,3 +67,67 @@ def test_a_second_pass_changes_nothing() -> None:
 
 def test_a_key_without_its_end_is_cut_to_the_end_of_the_text() -> None:
     assert redact("x -----BEGIN PRIVATE" + " KEY-----\nMIIE\nab").text == "x [REDACTED:private-key]"
+
+
+PEOPLE = Redactor(emails=True, people=True, names=("Kim Minsu", "김민수"), patterns={"ticket": r"PLAT-\d+", "all": r"z+"})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Signed-off-by: Jane Doe <jane@shop.example>", "Signed-off-by: [REDACTED:person]"),
+        ("Reviewed-by: Jane Doe", "Reviewed-by: [REDACTED:person]"),
+        ("Group-by: the day", "Group-by: the day"),
+        ("write to jane.doe+x@mail.shop.example, please", "write to [REDACTED:email], please"),
+        ("git@github.com:shop/app.git and pkg@1.2.3", "git@github.com:shop/app.git and pkg@1.2.3"),
+        ("as kim minsu said", "as [REDACTED:name] said"),
+        ("김민수가 말했다", "[REDACTED:name]가 말했다"),
+        ("Kim Minsuh is another one", "Kim Minsuh is another one"),
+        ("PLAT-12 is done", "[REDACTED:ticket] is done"),
+    ],
+)
+def test_people_and_own_patterns_go_where_the_settings_say_so(text: str, expected: str) -> None:
+    once = PEOPLE(text)
+    assert once.text == expected
+    assert PEOPLE(once.text) == (expected, {})
+
+
+@given(
+    st.text(alphabet="axzP-1: =/@.<>\n[]RE\U000f0001가", max_size=60), st.sampled_from([*SECRETS.values(), "token=", "", "[REDACTED:jwt]"])
+)
+@settings(max_examples=150, deadline=None)
+def test_a_second_pass_changes_nothing_whatever_the_text(text: str, secret: str) -> None:
+    once = PEOPLE(f"{text}{secret}{text}")
+    assert PEOPLE(once.text) == (once.text, {})
+
+
+def test_a_mark_that_somebody_else_wrote_stays_a_mark() -> None:
+    text = "[REDACTED:something] and [REDACTED:all]"
+    assert PEOPLE(text) == (text, {})
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "S",
+        "token",
+        "token=",
+        "eyJaaaaaaaa-",
+        "-----BEGIN A",
+        "<",
+        "Cc: <",
+        "a-",
+        "a@b.",
+        "://a:",
+        " ",
+        "Reviewed-by: ",
+        "x.",
+        "ghp_",
+        "\"'",
+    ],
+)
+def test_no_text_takes_for_ever(piece: str) -> None:
+    """The limit of the test is the limit; each of these is quadratic in an expression written without care."""
+    PEOPLE(piece * (2**16 // len(piece)))
+    PEOPLE("password: " + piece * (2**16 // len(piece)))
+    PEOPLE("Cc: " + piece * (2**16 // len(piece)))

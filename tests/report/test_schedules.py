@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from halfway_report import reading
-from halfway_report.dates import DayName, days_between, named_day
+from halfway_report.days import DayName, days_between, named_day
 from halfway_report.schedules import schedule_name
 from halfway_report.settings import ProjectSettings, ReportSettings, ScheduleSettings
 from halfway_report.workflow import NAME, daily_report

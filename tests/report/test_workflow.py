@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import date, timedelta
@@ -212,3 +213,42 @@ def test_taking_back_a_run_removes_its_file_and_leaves_one_that_was_edited(tmp_p
             assert app.result(run, timeout=TIMEOUT).status == "COMPENSATED"
             assert path.exists() == edited
     app.close()
+
+
+def test_case_13_no_secret_of_a_message_reaches_anything_that_is_kept_or_sent(bench: Bench, repo: Scratch, tmp_path: Path) -> None:
+    secrets = (
+        "ghp_" + "a1B2" * 10,
+        "eyJ" + "hbGciOiJI.eyJ" + "zdWIiOiIx.c2lnbmF0dXJl",
+        "hunter2-was-it",
+        "s3cr3tpw",
+        "MIIEabcd",
+        "abcdef123",
+    )
+    key = "-----BEGIN RSA PRIVATE" + f" KEY-----\n{secrets[4]}\n-----END RSA PRIVATE" + " KEY-----"
+    message = (
+        f"Rotate {secrets[0]}\n\n{secrets[1]}\npassword: {secrets[2]}\npostgres://u:{secrets[3]}@h\n{key}\n+MY_CUSTOM_SECRET={secrets[5]}"
+    )
+    sha = repo.commit(message, "2026-09-30T11:00:00+00:00")
+    run = bench.start()
+    assert run.status == "SUCCESS"
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and repo.path not in path.parents]
+    kept = b"".join(path.read_bytes() for path in files) + bench.standin.ledger.pages[0].markdown.encode()
+    assert [secret for secret in secrets if secret.encode() in kept] == []
+    assert sha.encode() in kept
+    report = bench.path.read_text()
+    for kind, count in {"assignment": 2, "github": 1, "jwt": 1, "private-key": 1, "url-password": 1}.items():
+        assert f"({kind}): {count}" in report
+
+
+def test_the_budget_of_a_project_is_kept_and_its_cost_is_evidence(tmp_path: Path, repo: Scratch) -> None:
+    for hour in range(3):
+        repo.commit_as("A", "a@shop.example", "Much to say\n\n" + "word " * 120, f"2026-09-30T1{hour}:00:00+00:00")
+    settings = ReportSettings(projects={"shop": ProjectSettings(repositories=(repo.path,), context_tokens=500)}, out=tmp_path / "reports")
+    report = daily_report(settings)
+    app = Halfway(f"sqlite:///{tmp_path / 'runs.sqlite3'}", workflows=[report.workflow], artifacts=tmp_path / "artifacts")
+    with app.worker():
+        run = app.result(app.start(report.workflow, DAY), timeout=TIMEOUT)
+    document = json.dumps(reading.show(app, run.id).document)
+    app.close()
+    assert "Left out, characters of commit messages: 897" in Path(run.output(report.save_markdown).path).read_text()
+    assert "characters of commit messages: 897" in document

@@ -16,10 +16,11 @@ from halfway_report import reading
 from halfway_report.cli.options import common
 from halfway_report.cli.printing import print_json
 from halfway_report.cli.site import Site, opened
-from halfway_report.git import Git, RepositoryUnusable
+from halfway_report.git import Deadline, GitError
 from halfway_report.language import _
 from halfway_report.models import Frozen
 from halfway_report.settings import ReportSettings
+from halfway_report.sources import sources
 from halfway_report.workflow import NAME
 
 _PATIENCE = timedelta(seconds=10)
@@ -62,8 +63,8 @@ def _repositories(settings: ReportSettings) -> Iterator[Finding]:
     for name, project in settings.projects.items():
         for path in project.repositories:
             try:
-                Git(path, within=_PATIENCE).check()
-            except RepositoryUnusable as error:
+                sources([path], Deadline(_PATIENCE))
+            except GitError as error:
                 yield Finding(f"project {name}", False, f"{path}: {error}")
             else:
                 yield Finding(f"project {name}", True, str(path))

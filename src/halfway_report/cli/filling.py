@@ -16,7 +16,7 @@ from halfway_report.cli.options import a_day, common
 from halfway_report.cli.printing import chat, exit_of, print_json
 from halfway_report.cli.site import Site, opened
 from halfway_report.cli.working import at_work
-from halfway_report.dates import DayName, days_between, is_working_day
+from halfway_report.days import DayName, days_between, is_working_day
 from halfway_report.language import _
 from halfway_report.models import Day
 from halfway_report.reading import RunView
@@ -41,7 +41,8 @@ def backfill(
         begin, end = site.day(project, first), site.day(project, last)
         if begin.date > end.date:
             raise click.UsageError(_("--from is later than --to."), click.get_current_context())
-        dates = [day for day in days_between(begin.date, end.date) if not working_days or is_working_day(day)]
+        calendar = site.configuration.settings.projects[project].calendar
+        dates = [day for day in days_between(begin.date, end.date) if not working_days or is_working_day(day, calendar)]
         with nullcontext() if dry_run else at_work(site) as work:
             rows = [_fill(site, Day(project=project, date=day), work, as_json=as_json) for day in dates]
     if as_json:

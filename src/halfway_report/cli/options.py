@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from halfway_report.dates import DAY_NAMES, DayName
+from halfway_report.days import DAY_NAMES, DayName
 from halfway_report.language import _
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -9,8 +9,8 @@ import click
 
 from halfway_report.cli.printing import chat, print_json
 from halfway_report.collect import collect
-from halfway_report.context import build_context
-from halfway_report.git import RepositoryUnusable
+from halfway_report.context import context_for
+from halfway_report.git import GitError
 from halfway_report.language import _
 from halfway_report.models import Context, Day
 from halfway_report.settings import ReportSettings
@@ -21,17 +21,14 @@ _PATIENCE = timedelta(minutes=5)
 def preview(settings: ReportSettings, day: Day) -> Context:
     """The context of a day, as BUILD_CONTEXT would make it."""
     project = settings.projects[day.project]
-    collection = collect(
-        day.project, day.date, repositories=project.repositories, zone=project.zone, basis=project.basis, within=_PATIENCE
-    )  # fmt: skip
-    return build_context(collection)
+    return context_for(collect(day.project, day.date, project, within=_PATIENCE), project)
 
 
 def print_preview(settings: ReportSettings, day: Day, *, as_json: bool) -> None:
     """Prints the context; of secrets it holds none, they are taken out before."""
     try:
         context = preview(settings, day)
-    except RepositoryUnusable as error:
+    except GitError as error:
         raise click.ClickException(str(error)) from error
     if as_json:
         print_json(json.loads(context.canonical()))

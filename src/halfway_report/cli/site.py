@@ -14,7 +14,7 @@ import click
 
 from halfway import Halfway
 from halfway_report.configuration import Configuration, find, read
-from halfway_report.dates import DayName, named_day
+from halfway_report.days import DayName, named_day
 from halfway_report.deployment import deploy
 from halfway_report.language import _
 from halfway_report.models import Day
@@ -54,8 +54,9 @@ def opened(config: Path | None, *, no_llm: bool = False) -> Generator[Site, None
 
 def day_of(configuration: Configuration, project: str, wanted: date | DayName | None) -> Day:
     """The day that is meant, in the zone of the project; today if nothing was said."""
-    now = datetime.now(ZoneInfo(known_project(configuration, project).zone))
-    return Day(project=project, date=wanted if isinstance(wanted, date) else named_day(wanted or "today", now))
+    settings = known_project(configuration, project)
+    now = datetime.now(ZoneInfo(settings.zone))
+    return Day(project=project, date=wanted if isinstance(wanted, date) else named_day(wanted or "today", now, settings.calendar))
 
 
 def known_project(configuration: Configuration, project: str) -> ProjectSettings:

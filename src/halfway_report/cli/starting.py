@@ -15,7 +15,7 @@ from halfway_report.cli.previewing import print_preview
 from halfway_report.cli.printing import chat, tell_run
 from halfway_report.cli.site import Site, configured, day_of, opened
 from halfway_report.cli.working import refuse_a_model, work_on
-from halfway_report.dates import DayName
+from halfway_report.days import DayName
 from halfway_report.language import _
 from halfway_report.models import Day
 from halfway_report.reading import RunView
