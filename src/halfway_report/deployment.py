@@ -21,4 +21,6 @@ class Deployment:
 def deploy(settings: ReportSettings, url: str, *, artifacts: Path | None = None) -> Deployment:
     """Builds the workflow and the engine; nothing is touched until one of them is used."""
     report = daily_report(settings)
-    return Deployment(report=report, app=Halfway(url, workflows=[report.workflow], artifacts=artifacts))
+    app = Halfway(url, workflows=[report.workflow], artifacts=artifacts)
+    report.shelf.app = app
+    return Deployment(report=report, app=app)

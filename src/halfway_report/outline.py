@@ -5,52 +5,56 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
 
 from halfway_report.citations import replace_hex_words
 from halfway_report.form import CHANGES, FILES, NOTES, SUMMARY
+from halfway_report.generators import Desk, Identity, Task, Written
 from halfway_report.models import Commit, Context
 
-_LISTED = 200  # commits; a longer list is cut, and says so
+LISTED = 200  # commits; a longer list is cut, and says so
 _AREAS = 30
 # What Markdown, or Notion's extension of it, would read as a sign.
 _SIGNS = re.compile(r"[\\*~`$\[\]<>{}|^&]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])")  # not the underscores inside a word
 _BIDI = re.compile(r"[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
-class Generator(Protocol):
-    """Writes a report from a context. What it is called and which prompt it uses become evidence of the run."""
-
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def prompt_version(self) -> str: ...
-
-    def write(self, context: Context, /) -> str:
-        """The report in Markdown."""
-        ...
-
-
 class Outline:
     """Lists what the commits say themselves. It is right by construction, and the measure for any model that comes later."""
 
-    model = "outline"
-    prompt_version = "outline-1"
+    mode = "outline"
+    prompt_version = "outline-2"
+    language = None
+    examples = ()
 
-    def write(self, context: Context, /) -> str:
+    def identify(self, desk: Desk, /) -> Identity:
+        """Nobody; the evidence of a run says so."""
+        return Identity(name="outline")
+
+    def seed(self, generation: int, /) -> int | None:
+        """There is no chance in it."""
+        return None
+
+    def write(self, task: Task, desk: Desk, /) -> Written:
         """The report in Markdown, with the fixed headings of the form."""
-        collection = context.collection
-        sections = [
-            (SUMMARY, _summary(context)),
-            (CHANGES, "\n".join(_changes(collection.commits, collection.shas))),
-            (FILES, "\n".join(_areas(collection.commits))),
-            (NOTES, "\n".join(_notes(context))),
-        ]
-        parts = [f"# Daily report: {plain(collection.project)}, {collection.date}"]
-        parts += [f"## {heading}\n\n{content}" for heading, content in sections]
-        return "\n\n".join(parts) + "\n"
+        return Written(text=skeleton(task.context, authorship=WITHOUT_MODEL))
+
+
+WITHOUT_MODEL = "Written without a model: every line is taken from the commits themselves."
+
+
+def skeleton(context: Context, *, authorship: str, summary: str = "", sentences: Mapping[str, str] | None = None) -> str:
+    """The report as code writes it; a sentence about a commit, by its id, stands in place of what the commit says about itself."""
+    collection = context.collection
+    sections = [
+        (SUMMARY, plain(summary) or _summary(context)),
+        (CHANGES, "\n".join(_changes(collection.commits, collection.shas, sentences or {}))),
+        (FILES, "\n".join(_areas(collection.commits))),
+        (NOTES, "\n".join((*notes(context), f"- {plain(authorship)}"))),
+    ]
+    parts = [f"# Daily report: {plain(collection.project)}, {collection.date}"]
+    parts += [f"## {heading}\n\n{content}" for heading, content in sections]
+    return "\n\n".join(parts) + "\n"
 
 
 def plain(text: str) -> str:
@@ -73,16 +77,16 @@ def _summary(context: Context) -> str:
     )
 
 
-def _changes(commits: Sequence[Commit], shas: Sequence[str]) -> Iterator[str]:
+def _changes(commits: Sequence[Commit], shas: Sequence[str], sentences: Mapping[str, str]) -> Iterator[str]:
     if not commits:
         yield "- none"
     several = len({commit.repository for commit in commits}) > 1
-    for commit in commits[:_LISTED]:
-        subject = plain(replace_hex_words(commit.subject, shas, "(unknown commit)")) or "(no subject)"
+    for commit in commits[:LISTED]:
+        subject = plain(sentences.get(commit.sha) or replace_hex_words(commit.subject, shas, "(unknown commit)")) or "(no subject)"
         where = f" (in {_name(commit.repository)})" if several else ""
         yield f"- `{commit.sha[:12]}` {subject}{where}"
-    if len(commits) > _LISTED:
-        yield f"- and {_many(len(commits) - _LISTED, 'commit')} more, not listed here"
+    if len(commits) > LISTED:
+        yield f"- and {_many(len(commits) - LISTED, 'commit')} more, not listed here"
 
 
 def _areas(commits: Sequence[Commit]) -> Iterator[str]:
@@ -102,7 +106,8 @@ def _areas(commits: Sequence[Commit]) -> Iterator[str]:
         yield f"- and {_many(len(ranked) - _AREAS, 'area')} more, not listed here"
 
 
-def _notes(context: Context) -> Iterator[str]:
+def notes(context: Context) -> Iterator[str]:
+    """What a reader must know about how the day was collected, as list items."""
     collection = context.collection
     yield "- Merges are not listed; a commit counts once, on whichever branches it is."
     for kind, count in collection.redactions.items():

@@ -11,16 +11,19 @@ from datetime import timedelta
 from pathlib import Path
 
 from halfway import Artifact, Effect, Errors, Retry, Step, StepDefinition, Then, Workflow
+from halfway_report.attempts import Shelf
 from halfway_report.collect import collect
 from halfway_report.context import build_context as context_of
-from halfway_report.errors import FileEdited, InvalidOutput, ProjectUnknown
+from halfway_report.errors import FileEdited, ProjectUnknown
 from halfway_report.files import OtherContent, holds, place
+from halfway_report.generating import Generated, add_generation, add_validation
+from halfway_report.generators import Generator
+from halfway_report.generators.modes import writer
 from halfway_report.git import RepositoryUnusable
-from halfway_report.models import Collection, Context, Day, Frozen, Page, SavedReport
-from halfway_report.outline import Generator, Outline
+from halfway_report.models import Collection, Day, Frozen, Page, SavedReport
+from halfway_report.outline import Outline
 from halfway_report.settings import ProjectSettings, ReportSettings
 from halfway_report.upload import add_upload
-from halfway_report.validation import validate
 
 NAME = "DAILY_REPORT"
 
@@ -34,14 +37,6 @@ class Collected(Frozen):
     to_commit: str | None
 
 
-class Checked(Frozen):
-    """The output of VALIDATE_REPORT: how much of the day the report cites."""
-
-    prose: int
-    cited: int
-    commits: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class DailyReport:
     """The workflow and its steps, for `app.start()` and `run.output()`; without Notion there is no `upload_notion`."""
@@ -49,26 +44,37 @@ class DailyReport:
     workflow: Workflow[Day]
     collect_git: StepDefinition[Day, Collected]
     build_context: StepDefinition[Day, Artifact]
-    generate_report: StepDefinition[Day, Artifact]
-    validate_report: StepDefinition[Day, Checked]
+    generate_report: StepDefinition[Day, Generated]
+    validate_report: StepDefinition[Day, Artifact]  # the report itself
     save_markdown: StepDefinition[Day, SavedReport]
     upload_notion: StepDefinition[Day, Page] | None
+    shelf: Shelf  # to be given the application, or a map begins anew after a crash
 
 
 def daily_report(settings: ReportSettings, generator: Generator | None = None) -> DailyReport:
-    """Builds the workflow for a deployment; without a generator the report is the plain outline of the commits."""
-    workflow = Workflow(NAME, Day, version=1, owner=settings.owner, key=lambda day: day.key, severity="LOW", timeout=timedelta(hours=1))
+    """Builds the workflow for a deployment; without a model and a generator the report is the plain outline of the commits."""
+    longest = timedelta(hours=1) + (settings.llm.longest if settings.llm else timedelta(0))
+    workflow = Workflow(NAME, Day, version=1, owner=settings.owner, key=lambda day: day.key, severity="LOW", timeout=longest)
     collect_git = _collect_git(workflow, settings)
     build_context = _build_context(workflow, collect_git)
-    generate_report = _generate_report(workflow, collect_git, build_context, generator or Outline())
+
+    def span(step: Step[Day]) -> tuple[str | None, str | None]:
+        collected = step.output(collect_git)
+        return collected.from_commit, collected.to_commit
+
+    author, shelf = generator or (writer(settings.llm) if settings.llm else Outline()), Shelf()
+    generate_report = add_generation(workflow, build_context, author, span=span, llm=settings.llm, shelf=shelf)
+    validate_report = add_validation(workflow, build_context, generate_report)
     return DailyReport(
         workflow=workflow,
         collect_git=collect_git,
         build_context=build_context,
         generate_report=generate_report,
-        validate_report=_validate_report(workflow, build_context, generate_report),
-        save_markdown=_save_markdown(workflow, generate_report, settings.out),
-        upload_notion=None if settings.notion is None else add_upload(workflow, generate_report, settings.notion),
+        validate_report=validate_report,
+        # What is saved and uploaded is what was found good, or what a person has accepted.
+        save_markdown=_save_markdown(workflow, validate_report, settings.out),
+        upload_notion=None if settings.notion is None else add_upload(workflow, validate_report, settings.notion),
+        shelf=shelf,
     )
 
 
@@ -104,50 +110,10 @@ def _build_context(workflow: Workflow[Day], collect_git: StepDefinition[Day, Col
     return build_context
 
 
-def _generate_report(
-    workflow: Workflow[Day],
-    collect_git: StepDefinition[Day, Collected],
-    build_context: StepDefinition[Day, Artifact],
-    generator: Generator,
-) -> StepDefinition[Day, Artifact]:
-    @workflow.step(Effect.READ, retry=Retry(3), timeout=timedelta(minutes=10))
-    def generate_report(step: Step[Day]) -> Artifact:
-        collected, context = step.output(collect_git), step.output(build_context)
-        step.evidence(
-            project=step.input.project,
-            businessDate=step.input.date.isoformat(),
-            fromCommit=collected.from_commit,
-            toCommit=collected.to_commit,
-            model=generator.model,
-            promptVersion=generator.prompt_version,
-            contextHash=context.sha256,
-        )
-        text = generator.write(Context.model_validate_json(step.read(context)))
-        return step.save("report.md", text)
-
-    return generate_report
-
-
-def _validate_report(
-    workflow: Workflow[Day], build_context: StepDefinition[Day, Artifact], generate_report: StepDefinition[Day, Artifact]
-) -> StepDefinition[Day, Checked]:
-    @workflow.step(Effect.READ, on_failure=Then.MANUAL)
-    def validate_report(step: Step[Day]) -> Checked:
-        collection = Context.model_validate_json(step.read(step.output(build_context))).collection
-        shas = [commit.sha for commit in collection.commits]
-        verdict = validate(step.read(step.output(generate_report)).decode(), shas, known=collection.mentioned)
-        step.evidence(faults=[str(fault) for fault in verdict.faults], cited=verdict.cited, commits=len(shas))
-        if verdict.faults:
-            raise InvalidOutput("; ".join(str(fault) for fault in verdict.faults))
-        return Checked(prose=verdict.prose, cited=verdict.cited, commits=len(shas))
-
-    return validate_report
-
-
-def _save_markdown(workflow: Workflow[Day], generate_report: StepDefinition[Day, Artifact], out: Path) -> StepDefinition[Day, SavedReport]:
+def _save_markdown(workflow: Workflow[Day], validate_report: StepDefinition[Day, Artifact], out: Path) -> StepDefinition[Day, SavedReport]:
     @workflow.step(Effect.CREATE, idempotent=True, retry=Retry(3), on_failure=Then.MANUAL)
     def save_markdown(step: Step[Day]) -> SavedReport:
-        report = step.output(generate_report)
+        report = step.output(validate_report)
         path = out.absolute() / step.input.project / f"{step.input.date}.md"
         try:
             place(path, step.read(report))
