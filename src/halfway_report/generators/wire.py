@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import NoReturn, Protocol, TypeVar
 
 import httpx2
@@ -78,6 +80,12 @@ class Chat(Protocol):
         ...
 
 
+@cache
+def _tls() -> ssl.SSLContext:
+    """Reading the list of authorities takes longer than a short answer, so it is read once."""
+    return ssl.create_default_context()
+
+
 class Wire:
     """One server, reached with the timeouts of the settings."""
 
@@ -90,7 +98,7 @@ class Wire:
         if self.settings.api_key_env and not key:
             raise ModelRefused(f"the environment variable {self.settings.api_key_env} is not set")
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        with httpx2.Client(base_url=self.settings.base_url, headers=headers, follow_redirects=False) as client:
+        with httpx2.Client(base_url=self.settings.base_url, headers=headers, follow_redirects=False, verify=_tls()) as client:
             yield client
 
     def fetch(self, method: str, path: str, desk: Desk, kind: type[Model], body: object = None) -> Model:
