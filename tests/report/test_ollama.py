@@ -15,37 +15,10 @@ from halfway_report.generators.wire import Chat, Prompt
 from halfway_report.settings import LlmSettings
 from halfway_report.standin_ollama import StandinOllama
 from halfway_report.standin_voices import Script
+from tests.report.desks import Desk, Stop
 
 TEXT = "The whole answer, which is long enough for several pieces."
 CUTS = ["half_line", "no_done", "reset_midway", "error_line", "noise", "html", "load"]
-
-
-class Stopped(Exception):
-    pass
-
-
-class Desk:
-    """What an attempt offers, with a hand on the stop."""
-
-    def __init__(self, *, seconds: float = 30, stop_after: int | None = None) -> None:
-        self.left = timedelta(seconds=seconds)
-        self.stop_after = stop_after
-        self.beats: list[int] = []
-        self.stored: dict[str, str] = {}
-
-    def remaining(self) -> timedelta:
-        return self.left
-
-    def beat(self, received: int) -> None:
-        self.beats.append(received)
-        if self.stop_after is not None and len(self.beats) >= self.stop_after:
-            raise Stopped
-
-    def keep(self, name: str, content: str) -> None:
-        self.stored[name] = content
-
-    def kept(self, name: str) -> str | None:
-        return self.stored.get(name)
 
 
 def prompt(user: str = "Say it.", **more: object) -> Prompt:
@@ -60,11 +33,6 @@ def connected(
         facts = {"provider": provider, "base_url": ollama.url, "model": "tiny", **settings}
         asked = LlmSettings.model_validate(facts)
         yield Ollama(asked) if provider == "ollama" else OpenAi(asked), ollama
-
-
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
 @pytest.fixture(params=["ollama", "openai"])
@@ -126,7 +94,7 @@ def test_an_answer_that_takes_longer_than_it_may_in_all_is_cut() -> None:
 
 def test_a_stop_is_heard_at_the_next_piece(provider: str) -> None:
     desk = Desk(stop_after=2)
-    with connected(provider, text="word " * 5000) as (chat, _), pytest.raises(Stopped):
+    with connected(provider, text="word " * 5000) as (chat, _), pytest.raises(Stop):
         chat.ask(prompt(), desk)
     assert len(desk.beats) == 2
 
