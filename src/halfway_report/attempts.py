@@ -70,6 +70,11 @@ def _stored(app: Halfway, run_id: str) -> dict[str, Artifact]:
     return found
 
 
+def evidence(app: Halfway, run_id: str, name: str) -> Mapping[str, object]:
+    """What a step has written down about itself, later facts over earlier ones."""
+    return {fact: value for facts in _evidence(app, run_id, name) for fact, value in facts.items()}
+
+
 def _evidence(app: Halfway, run_id: str, name: str) -> Iterator[Mapping[str, object]]:
     for step in app.control.show(run_id, journal=False).steps:
         if step.name == name:
