@@ -60,7 +60,7 @@ def add_generation(
         artifact = step.output(build_context)
         context = Context.model_validate_json(step.read(artifact))
         # Nothing happened, and nobody is asked to tell it in words.
-        author = generator if context.collection.commits else Outline()
+        author = generator if context.collection.commits else Outline("en" if llm is None else llm.language)
         first, last = span(step)
         step.evidence(
             project=step.input.project,
@@ -81,7 +81,6 @@ def _write(step: Step[Day], author: Generator, context: Context, desk: _Desk) ->
         model=model.name,
         modelDigest=model.digest,
         mode=author.mode,
-        promptVersion=author.prompt_version,
         generation=step.round,
         seed=author.seed(step.round),
     )

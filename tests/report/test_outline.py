@@ -3,9 +3,11 @@ from datetime import date
 import pytest
 
 from halfway_report.context import build_context
+from halfway_report.generators import Identity, Task
 from halfway_report.models import Collection, Commit, Context, FileChange
-from halfway_report.outline import WITHOUT_MODEL, plain, skeleton
+from halfway_report.outline import Outline, plain
 from halfway_report.validation import validate
+from tests.report.desks import Desk
 
 DAY = date(2026, 9, 30)
 
@@ -21,7 +23,7 @@ def collection(*commits: Commit, warnings: tuple[str, ...] = (), redactions: dic
 
 
 def written(context: Context) -> str:
-    return skeleton(context, authorship=WITHOUT_MODEL)
+    return Outline().write(Task(context=context, model=Identity(name="outline")), Desk()).text
 
 
 def report(day: Collection) -> str:
@@ -149,3 +151,9 @@ def test_what_the_context_leaves_out_is_told() -> None:
 
 def test_plain_text_keeps_underscores_inside_words() -> None:
     assert plain("open_file calls __init__ *now*") == "open_file calls \\_\\_init\\_\\_ \\*now\\*"
+
+
+def test_headings_and_ids_are_the_same_in_every_language() -> None:
+    context = build_context(collection(commit(1, "Rotate refresh tokens"), commit(2, "Say how to start")))
+    korean = Outline("ko").write(Task(context=context, model=Identity(name="outline")), Desk()).text
+    assert validate(korean, [commit.sha for commit in context.collection.commits]).codes == ()

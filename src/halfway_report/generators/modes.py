@@ -18,8 +18,9 @@ from halfway_report.generators.ollama import Ollama
 from halfway_report.generators.openai import OpenAi
 from halfway_report.generators.sentences import first_sentence, flaw
 from halfway_report.generators.wire import Answer, Chat, Prompt
+from halfway_report.language import translator
 from halfway_report.models import Commit
-from halfway_report.outline import LISTED, notes, skeleton
+from halfway_report.outline import LISTED, notes, plain, skeleton
 from halfway_report.settings import LlmSettings
 
 _TRIES = 2  # of one sentence; then the commit speaks for itself
@@ -108,7 +109,9 @@ class Whole(_Mode):
         answer = self._ask(task, texts.whole(task.context, self._settings.language), desk)
         text, repairs = mend(answer.text)
         if f"\n## {NOTES}\n" in text and text.rindex("\n## ") == text.rindex(f"\n## {NOTES}\n"):
-            told = [*notes(task.context), f"- {_by('Written', task, self.mode)}"]
+            _ = translator(self._settings.language)
+            by = _("Written by the model {model} (mode {mode}).").format(model=task.model.name, mode=self.mode)
+            told = [*notes(task.context, self._settings.language), f"- {plain(by)}"]
             text = text.rstrip("\n") + "\n" + "\n".join(told) + "\n"
         return Written(text=text, finish=answer.finish, repairs=repairs, tokens=answer.tokens or 0)
 
@@ -146,8 +149,9 @@ class Structured(_Mode):
             sha = next((commit.sha for commit in commits if commit.sha[:12] == change.commit), change.commit)
             told[sha] = f"{told.get(sha, '')} {change.sentence}".strip()
         faults = tuple(self._faults(task, filled.summary, told))
-        authorship = _by("Summary and changes were written", task, self.mode)
-        report = skeleton(task.context, authorship=authorship, summary=filled.summary, sentences=told)
+        _, language = translator(self._settings.language), self._settings.language
+        by = _("Summary and changes were written by the model {model} (mode {mode}).").format(model=task.model.name, mode=self.mode)
+        report = skeleton(task.context, authorship=by, language=language, summary=filled.summary, sentences=told)
         return Written(text=report, finish=answer.finish, faults=faults, repairs=repairs, tokens=answer.tokens or 0)
 
     def _faults(self, task: Task, summary: str, told: Mapping[str, str]) -> Iterator[str]:
@@ -191,10 +195,15 @@ class Map(_Mode):
         sentences = {sha: sentence for sha, sentence in found.items() if sentence is not None}
         usable = len(sentences) / len(commits)
         faults = (f"UNUSABLE ({len(commits) - len(sentences)} of {len(commits)} sentences)",) if usable < _USABLE else ()
-        authorship = _by("The sentences about the changes were written", task, self.mode)
+        _, language = translator(self._settings.language), self._settings.language
+        by = _("The sentences about the changes were written by the model {model} (mode {mode}).").format(
+            model=task.model.name, mode=self.mode
+        )
         if len(sentences) < len(commits):
-            authorship += f" {len(commits) - len(sentences)} of {len(commits)} could not be used; there the commit speaks for itself."
-        return Written(text=skeleton(task.context, authorship=authorship, sentences=sentences), faults=faults, tokens=tally.tokens)
+            silent = _("{count} of {all} could not be used; there the commit speaks for itself.")
+            by += " " + silent.format(count=len(commits) - len(sentences), all=len(commits))
+        text = skeleton(task.context, authorship=by, language=language, sentences=sentences)
+        return Written(text=text, faults=faults, tokens=tally.tokens)
 
     def _sentence(self, task: Task, commit: Commit, desk: Desk, tally: _Tally) -> str | None:
         system, user = texts.sentence(commit, self._settings.language)
@@ -220,7 +229,3 @@ class Map(_Mode):
         told = _Told(answer=answer.text, finish=answer.finish, tokens=answer.tokens or 0)
         desk.keep(name, told.model_dump_json())
         return told
-
-
-def _by(what: str, task: Task, mode: str) -> str:
-    return f"{what} by the model {task.model.name} (mode {mode})."
