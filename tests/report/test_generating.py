@@ -324,6 +324,44 @@ def test_a_run_that_is_to_stop_waits_for_no_more_of_the_answer(build: Callable[.
     assert not bench.path.exists()
 
 
+@pytest.mark.parametrize("mode", ["whole", "structured", "map"])
+def test_case_13_no_secret_of_a_commit_reaches_a_model(build: Callable[..., Bench], repo: Scratch, mode: str) -> None:
+    token = "ghp_" + "a1B2" * 10
+    repo.commit(f"Use the token {token}\n\npassword = hunter2hunter2", "2026-09-30T09:00:00+00:00")
+    with StandinOllama(Script("nothing")) as ollama:
+        bench = build(ollama.url, mode=mode)
+        bench.run()
+    assert ollama.chats
+    assert "[REDACTED:github]" in str(ollama.chats)
+    kept = [file.read_bytes() for file in (bench.folder / "artifacts").rglob("*") if file.is_file()]
+    assert kept
+    for secret in (token, "hunter2hunter2"):
+        assert secret not in str(ollama.chats)
+        assert not any(secret.encode() in content for content in kept)
+
+
+def test_case_24_a_report_that_was_changed_on_the_disk_is_noticed_and_written_again(build: Callable[..., Bench], repo: Scratch) -> None:
+    shas = days_work(repo)
+    with StandinOllama(Script(good(*shas))) as ollama:
+        bench = build(ollama.url)
+        bench.path.parent.mkdir(parents=True)
+        bench.path.write_text("somebody's own words")
+        stopped = bench.run()
+        assert stopped.failure is not None
+        assert stopped.failure.code == "FILE_EDITED"
+        bench.path.unlink()
+        report = stopped.output(bench.report.validate_report)
+        (file,) = [file for file in (bench.folder / "artifacts").rglob("*") if file.is_file() and report.sha256 in file.name]
+        file.chmod(0o600)
+        file.write_bytes(b"X" + file.read_bytes()[1:])
+        run = bench.resume(stopped)
+    assert run.status == "SUCCESS"
+    assert bench.path.read_text().startswith(good(*shas).rstrip("\n"))
+    journal = bench.h.journal(run)
+    assert journal.index("step.check_failed") < len(journal) - 1 - journal[::-1].index("step.started")
+    assert len(ollama.chats) == 2
+
+
 # ── the modes that ask less of a model ──
 
 
