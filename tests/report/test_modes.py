@@ -158,6 +158,7 @@ def test_case_17_b43_what_is_mended_and_what_is_left(text: str, expected: str, r
         ("Sentence: The cart was fixed. It is fine now.", "The cart was fixed."),
         ('\n"The cart was fixed."\n\nMore.', "The cart was fixed."),
         ("The file a.py was fixed", "The file a.py was fixed"),
+        ("Some files, e.g. a.py, were fixed. More.", "Some files, e.g. a.py, were fixed."),
         (" \n", ""),
     ],
 )

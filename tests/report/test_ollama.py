@@ -92,6 +92,12 @@ def test_an_answer_that_takes_longer_than_it_may_in_all_is_cut() -> None:
         chat.ask(prompt(), desk)
 
 
+def test_an_address_may_end_with_the_version_of_the_dialect() -> None:
+    with StandinOllama(Script(TEXT)) as ollama:
+        chat = OpenAi(LlmSettings(provider="openai", base_url=f"{ollama.url}/v1/", model="tiny"))
+        assert chat.identify(Desk()).name == "tiny"
+
+
 def test_a_stop_is_heard_at_the_next_piece(provider: str) -> None:
     desk = Desk(stop_after=2)
     with connected(provider, text="word " * 5000) as (chat, _), pytest.raises(Stop):

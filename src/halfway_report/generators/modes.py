@@ -167,6 +167,7 @@ class _Told(BaseModel):
     """What is kept of one question about one commit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    prompt: str
     answer: str
     finish: str
     tokens: int = 0
@@ -226,6 +227,6 @@ class Map(_Mode):
         if kept is not None:
             return _Told.model_validate_json(kept)
         answer = self._chat.ask(prompt, desk)
-        told = _Told(answer=answer.text, finish=answer.finish, tokens=answer.tokens or 0)
+        told = _Told(prompt=prompt.text, answer=answer.text, finish=answer.finish, tokens=answer.tokens or 0)
         desk.keep(name, told.model_dump_json())
         return told

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from halfway_report.citations import hex_words, looks_like_hash, matches
 from halfway_report.validation import LEAK, echoes, share_problem
 
-_END = re.compile(r"(?<=[.!?。])[\"'”’]?\s")
+_END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<=[.!?。])[\"'”’]?\s")
 _LABEL = re.compile(r"\A(?:sentence|문장)\s*:\s*", re.IGNORECASE)
 _LOOP = re.compile(r"(.{12,}?)\1{2,}")
 _SHORTEST, _LONGEST = 8, 300

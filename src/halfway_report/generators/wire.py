@@ -98,7 +98,9 @@ class Wire:
         if self.settings.api_key_env and not key:
             raise ModelRefused(f"the environment variable {self.settings.api_key_env} is not set")
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        with httpx2.Client(base_url=self.settings.base_url, headers=headers, follow_redirects=False, verify=_tls()) as client:
+        # Such servers are usually named together with the version of the dialect.
+        base = self.settings.base_url.rstrip("/").removesuffix("/v1")
+        with httpx2.Client(base_url=base, headers=headers, follow_redirects=False, verify=_tls()) as client:
             yield client
 
     def fetch(self, method: str, path: str, desk: Desk, kind: type[Model], body: object = None) -> Model:
