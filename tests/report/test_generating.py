@@ -294,9 +294,13 @@ def test_an_attempt_that_is_not_there_cannot_be_accepted(refused: tuple[Bench, R
         accept(bench.h.app, run.id, 2, actor="kim", reason="changed my mind")
 
 
-def test_a_person_gives_a_fourth_generation(refused: tuple[Bench, Run[Day], StandinOllama]) -> None:
+@pytest.mark.parametrize("order", ["retry", "resume"])
+def test_a_person_gives_a_fourth_generation(refused: tuple[Bench, Run[Day], StandinOllama], order: str) -> None:
     bench, run, ollama = refused
-    bench.h.app.control.retry(run.id, "VALIDATE_REPORT", actor="kim", reason="one more")
+    if order == "retry":
+        bench.h.app.control.retry(run.id, "VALIDATE_REPORT", actor="kim", reason="one more")
+    else:
+        bench.h.app.control.resume(run.id, actor="kim", reason="one more")
     again = bench.work(run)
     assert again.status == "MANUAL_REQUIRED"
     assert len(ollama.chats) == 4
@@ -436,3 +440,17 @@ def test_structured_fills_the_skeleton_and_can_name_no_other_commit(build: Calla
     assert f"- `{shas[0][:12]}` This was done with care.\n- `{shas[1][:12]}` Say how to start\n" in text
     schema: Any = ollama.chats[0]["format"]
     assert schema["properties"]["changes"]["items"]["properties"]["commit"]["enum"] == [sha[:12] for sha in shas]
+
+
+def test_a_run_that_waits_for_its_model_can_be_finished_without_one(build: Callable[..., Bench], repo: Scratch) -> None:
+    days_work(repo)
+    bench = build("http://127.0.0.1:9")
+    held = bench.run()
+    assert held.status == "MANUAL_REQUIRED"
+    bench.h.close()
+    plain = daily_report(bench.settings.model_copy(update={"llm": None}))
+    bench.h = Harness(bench.h.url, plain.workflow, artifacts=str(bench.folder / "artifacts"))
+    done = bench.resume(held)
+    assert done.status == "SUCCESS"
+    assert "Written without a model" in bench.path.read_text()
+    bench.h.close()
