@@ -39,7 +39,8 @@ _PATIENCE = timedelta(minutes=30)
 class Llama:
     """A model in this process, by llama.cpp; it answers one question at a time."""
 
-    def __init__(self, file: Path, *, threads: int = 2) -> None:
+    def __init__(self, file: Path, *, threads: int = 1) -> None:
+        # One thread: several wait for each other at every token, which is slow where others work on the machine as well.
         # The library is no dependency: it is compiled when somebody wants this demonstration.
         self._model: Any = import_module("llama_cpp").Llama(str(file), n_ctx=_WINDOW, n_threads=threads, verbose=False)
         self._one = threading.Lock()

@@ -392,7 +392,7 @@ def test_map_asks_again_about_a_bad_sentence_and_then_lets_the_commit_speak(buil
     _, second = days_work(repo)
 
     def stubborn(asked: Asked) -> str:
-        return about(asked) if "Rotate" in asked.text else "The search can be limited to a span of dates."
+        return about(asked) if "Rotate" in asked.text else "Searches can be limited to a span of dates."
 
     with StandinOllama(Script(stubborn)) as ollama:
         bench = build(ollama.url, mode="map", seed=7)

@@ -108,7 +108,7 @@ def test_b43_thinking_is_asked_of_a_model_that_can_and_gets_room(thinks: bool, t
     model = Says("This was done with care.")
     written("map", model, thinks=thinks, think=think, num_predict=1500)
     assert model.prompts[0].think is sent
-    assert model.prompts[0].num_predict == (1500 if sent else 120)
+    assert model.prompts[0].num_predict == (1500 if sent else 100)
 
 
 def test_the_authors_words_are_in_no_instruction() -> None:
@@ -119,6 +119,14 @@ def test_the_authors_words_are_in_no_instruction() -> None:
     mark = prompt.user.partition("\n<<<")[2][:12]
     begin, end = prompt.user.index(f"\n<<<{mark}\n"), prompt.user.index(f"\n{mark}>>>")
     assert begin < prompt.user.index("Subject a") < end
+
+
+def test_a_map_shows_its_examples_as_turns_of_a_conversation() -> None:
+    model = Says("This was done with care.")
+    written("map", model)
+    roles = [message["role"] for message in model.prompts[0].messages]
+    assert roles == ["system", *["user", "assistant"] * 3, "user"]
+    assert model.prompts[0].messages[-1]["content"] == "Commit: Subject a"
 
 
 def test_notes_are_added_only_where_they_belong() -> None:
@@ -172,9 +180,11 @@ FLAWS = [
     ("TOO_SHORT", "Done.", "stop", "en"),
     ("TOO_LONG", "word " * 100, "stop", "en"),
     ("TRUNCATED", "The cart was fi", "length", "en"),
+    ("TRUNCATED", "The command to start it is:", "stop", "en"),
     ("LEAK", "<|im_end|> The cart was fixed.", "stop", "en"),
     ("UNKNOWN_SHA", "The cart of 0badc0de1 was fixed.", "stop", "en"),
     ("FEWSHOT_ECHO", "The cart was shown to you.", "stop", "en"),
+    ("FEWSHOT_ECHO", "Commit: Rotate the tokens", "stop", "en"),
     ("REPETITION", "The cart was and the cart was and the cart was and the cart was and", "stop", "en"),
     ("LANGUAGE", "The cart was fixed.", "stop", "ko"),
     ("", "장바구니의 auth token refresh rotation을 수정했다.", "stop", "ko"),

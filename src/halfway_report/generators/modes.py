@@ -6,7 +6,7 @@ In each of them the code writes what must be right: in the modes structured and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -24,7 +24,7 @@ from halfway_report.outline import LISTED, notes, plain, skeleton
 from halfway_report.settings import LlmSettings
 
 _TRIES = 2  # of one sentence; then the commit speaks for itself
-_SENTENCE = 120  # tokens
+_SENTENCE = 100  # tokens
 _USABLE = 0.5  # of the sentences at least, or the report is not by the model
 
 
@@ -207,15 +207,15 @@ class Map(_Mode):
         return Written(text=text, faults=faults, tokens=tally.tokens)
 
     def _sentence(self, task: Task, commit: Commit, desk: Desk, tally: _Tally) -> str | None:
-        system, user = texts.sentence(commit, self._settings.language)
-        faults = ""
+        faults, language = "", self._settings.language
         for number in range(_TRIES):
             seed = self._settings.seed + task.generation - 1 + 1000 * number
-            prompt = self._prompt(task, (system, texts.with_faults(user, faults)), seed=seed, most=_SENTENCE)
+            asked = self._prompt(task, texts.sentence(commit, language, faults), seed=seed, most=_SENTENCE)
+            prompt = replace(asked, shots=texts.shots(language))
             told = self._told(task, prompt, desk)
             tally.tokens += told.tokens
             sentence = first_sentence(mend(told.answer)[0])
-            faults = flaw(sentence, told.finish, task.context.collection.shas, examples=self.examples, language=self._settings.language)
+            faults = flaw(sentence, told.finish, task.context.collection.shas, examples=self.examples, language=language)
             if not faults:
                 return sentence
         return None

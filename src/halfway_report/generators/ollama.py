@@ -85,7 +85,7 @@ class Ollama:
         }
         return {
             "model": self._settings.model,
-            "messages": [{"role": role, "content": text} for role, text in (("system", prompt.system), ("user", prompt.user)) if text],
+            "messages": prompt.messages,
             "stream": True,
             # Else a prompt that is too long is cut at its beginning, without a word.
             "truncate": False,

@@ -88,7 +88,7 @@ class OpenAi:
         schema = {"type": "json_schema", "json_schema": {"name": "report", "schema": prompt.schema, "strict": True}}
         return {
             "model": self._settings.model,
-            "messages": [{"role": role, "content": text} for role, text in (("system", prompt.system), ("user", prompt.user)) if text],
+            "messages": prompt.messages,
             "stream": True,
             "stream_options": {"include_usage": True},
             "max_tokens": prompt.num_predict,

@@ -10,6 +10,7 @@ from halfway_report.validation import LEAK, echoes, share_problem
 
 _END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<=[.!?。])[\"'”’]?\s")
 _LABEL = re.compile(r"\A(?:sentence|문장)\s*:\s*", re.IGNORECASE)
+_QUESTION = re.compile(r"(?:commit|files)\s*:", re.IGNORECASE)
 _LOOP = re.compile(r"(.{12,}?)\1{2,}")
 _SHORTEST, _LONGEST = 8, 300
 
@@ -29,7 +30,7 @@ def flaw(sentence: str, finish: str, shas: Sequence[str], *, examples: Sequence[
         return "TOO_SHORT" if sentence else "EMPTY"
     if len(sentence) > longest:
         return "TOO_LONG"
-    if finish != "stop" and not sentence.endswith((".", "!", "?", "다")):
+    if sentence.endswith(":") or (finish != "stop" and not sentence.endswith((".", "!", "?", "다"))):
         return f"TRUNCATED ({finish})"
     return _about_words(sentence, shas, examples) or (f"LANGUAGE ({problem})" if (problem := share_problem(sentence, language)) else "")
 
@@ -39,6 +40,6 @@ def _about_words(sentence: str, shas: Sequence[str], examples: Sequence[str]) ->
         return f"LEAK ({match[0]})"
     if invented := [word for word in hex_words(sentence) if looks_like_hash(word) and matches(word, shas) != 1]:
         return f"UNKNOWN_SHA ({invented[0]})"
-    if echoes(sentence, examples):
+    if echoes(sentence, examples) or _QUESTION.match(sentence):
         return "FEWSHOT_ECHO"
     return "REPETITION" if _LOOP.search(sentence) else ""

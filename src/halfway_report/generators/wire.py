@@ -47,16 +47,24 @@ class Prompt:
     num_predict: int
     schema: Mapping[str, object] | None = None
     think: bool | None = None  # None: not to be said, for to a model that cannot the word is an error
+    shots: tuple[tuple[str, str], ...] = ()  # questions with good answers, as if they had been asked before
+
+    @property
+    def messages(self) -> list[Mapping[str, str]]:
+        """The conversation so far, in the words of both dialects."""
+        shots = ((("user", asked), ("assistant", answered)) for asked, answered in self.shots)
+        turns = [("system", self.system), *(turn for shot in shots for turn in shot), ("user", self.user)]
+        return [{"role": role, "content": text} for role, text in turns if text]
 
     @property
     def text(self) -> str:
         """All that the model reads."""
-        return f"{self.system}\n\n{self.user}"
+        return "\n\n".join(message["content"] for message in self.messages)
 
     @property
     def sha256(self) -> str:
         """Which request it is, whoever is asked."""
-        facts = (self.system, self.user, self.seed, self.num_predict, self.schema, self.think)
+        facts = (self.messages, self.seed, self.num_predict, self.schema, self.think)
         return content_hash(json.dumps(facts, sort_keys=True).encode())
 
 
@@ -234,7 +242,7 @@ def parsed(kind: type[Model], line: bytes) -> Model:
 
 def check_window(settings: LlmSettings, prompt: Prompt, estimate: Callable[[str], int]) -> None:
     """Refuses what would not fit: a server that is old enough cuts it and says nothing."""
-    wanted = estimate(prompt.system) + estimate(prompt.user)
+    wanted = estimate(prompt.text)
     room = settings.num_ctx - prompt.num_predict
     if wanted > room:
         raise ContextOverflow(
