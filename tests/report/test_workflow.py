@@ -29,6 +29,7 @@ class Counting(Outline):
     """The outline, counting how often it is asked, and failing first if it is told to."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.calls = 0
         self.text: str | None = None
 
