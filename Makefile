@@ -25,13 +25,17 @@ make_venv = $(PYTHON) -m venv .venv || { rm -rf .venv; echo "make: $(PYTHON) has
 install = { $(BIN)/python -m pip --version || $(BIN)/python -m ensurepip; } >/dev/null 2>&1; $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 endif
 
-.PHONY: help demo test check format bench soak crash docs lock clean
+.PHONY: help demo demo-llm test check format bench soak crash docs lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
 
 demo: .venv/.demo-ready ## show a run that stops halfway and is recovered
 	$(BIN)/halfway demo
+
+# Not a part of `make test`: llama.cpp is compiled, which takes some minutes, and for this kind of machine alone.
+demo-llm: .venv/.llm-ready ## let a real, very small model write a report (compiles llama.cpp)
+	$(BIN)/python -m halfway_report.demo_llm
 
 test: check ## everything that must hold before a commit
 	$(BIN)/python -m pytest --numprocesses 2 $(PYTEST)
@@ -91,3 +95,8 @@ clean: ## remove .venv and everything that was built
 	@$(install) --require-hashes -r constraints.txt
 	@$(install) --no-build-isolation --no-deps -e .
 	@touch .venv/.demo-ready $@
+
+.venv/.llm-ready: constraints-llm.txt .venv/.demo-ready
+	@echo "make: preparing a model from $<"
+	@CMAKE_ARGS="-DLLAVA_BUILD=OFF" $(install) --require-hashes --no-deps -r constraints-llm.txt
+	@touch $@

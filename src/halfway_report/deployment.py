@@ -29,4 +29,5 @@ def deploy(settings: ReportSettings, url: str, *, artifacts: Path | None = None)
 
     report = daily_report(settings, known=known)
     app = Halfway(url, workflows=[report.workflow], artifacts=artifacts)
+    report.shelf.app = app
     return Deployment(report=report, app=app)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from halfway import StepFailed
+from halfway import RetryLater, StepFailed
 
 
 class ProjectUnknown(StepFailed):
@@ -10,7 +10,35 @@ class ProjectUnknown(StepFailed):
 
 
 class InvalidOutput(StepFailed):
-    """The generated text is not a report. Look at the artifact; nothing was saved or uploaded."""
+    """The generated text is not a report, three times in a row. Nothing was saved or uploaded; accept one of the attempts, or retry."""
+
+
+class ModelUnavailable(RetryLater):
+    """The model's server does not answer, or is too busy. It was asked five times; start it, then resume."""
+
+
+class ModelStreamCut(RetryLater):
+    """The model's answer broke off before its end. What came was thrown away: half a report is none."""
+
+
+class ModelNotFound(StepFailed):
+    """The server does not have this model. Pull it, or name another one in the settings, then resume."""
+
+
+class ModelResource(StepFailed):
+    """The server has not enough memory for the model. Free some, or name a smaller model, then resume."""
+
+
+class ModelRefused(StepFailed):
+    """The server does not take the request as it is: a wrong key, an option it does not know. Change the settings, then resume."""
+
+
+class ContextOverflow(StepFailed):
+    """The day does not fit into the model's window, and nothing of it is cut in silence. Raise num_ctx or use the mode map, then resume."""
+
+
+class Stopped(StepFailed):
+    """Somebody asked the run to stop while the model was writing. What had come is not used."""
 
 
 class FileEdited(StepFailed):

@@ -5,53 +5,75 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
 
 from halfway_report.citations import replace_hex_words
 from halfway_report.form import CHANGES, FILES, NOTES, SUMMARY
-from halfway_report.models import Commit, Context
+from halfway_report.generators import Desk, Identity, Task, Written
+from halfway_report.language import Translate, translator
+from halfway_report.models import Collection, Commit, Context
 
-_LISTED = 200  # commits; a longer list is cut, and says so
+LISTED = 200  # commits; a longer list is cut, and says so
 _AREAS = 30
 # What Markdown, or Notion's extension of it, would read as a sign.
 _SIGNS = re.compile(r"[\\*~`$\[\]<>{}|^&]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])")  # not the underscores inside a word
-_CLOCKS = {"author": "the authors' clocks", "committer": "the committers' clocks", "landed": "the time at which it landed"}
 _BIDI = re.compile(r"[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
-
-class Generator(Protocol):
-    """Writes a report from a context. What it is called and which prompt it uses become evidence of the run."""
-
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def prompt_version(self) -> str: ...
-
-    def write(self, context: Context, /) -> str:
-        """The report in Markdown."""
-        ...
 
 
 class Outline:
     """Lists what the commits say themselves. It is right by construction, and the measure for any model that comes later."""
 
-    model = "outline"
-    prompt_version = "outline-1"
+    mode = "outline"
+    prompt_version = "outline-2"
+    language = None
+    examples = ()
 
-    def write(self, context: Context, /) -> str:
+    def __init__(self, language: str = "en") -> None:
+        self._language = language
+
+    def identify(self, desk: Desk, /) -> Identity:
+        """Nobody; the evidence of a run says so."""
+        return Identity(name="outline")
+
+    def seed(self, generation: int, /) -> int | None:
+        """There is no chance in it."""
+        return None
+
+    def write(self, task: Task, desk: Desk, /) -> Written:
         """The report in Markdown, with the fixed headings of the form."""
-        collection = context.collection
-        sections = [
-            (SUMMARY, _summary(context)),
-            (CHANGES, "\n".join(_changes(collection.commits, collection.shas))),
-            (FILES, "\n".join(_areas(collection.commits))),
-            (NOTES, "\n".join(_notes(context))),
-        ]
-        parts = [f"# Daily report: {plain(collection.project)}, {collection.date}"]
-        parts += [f"## {heading}\n\n{content}" for heading, content in sections]
-        return "\n\n".join(parts) + "\n"
+        _ = translator(self._language)
+        authorship = _("Written without a model: every line is taken from the commits themselves.")
+        return Written(text=skeleton(task.context, authorship=authorship, language=self._language))
+
+
+def skeleton(
+    context: Context, *, authorship: str, language: str = "en", summary: str = "", sentences: Mapping[str, str] | None = None
+) -> str:
+    """The report as code writes it; a sentence about a commit, by its id, stands in place of what the commit says about itself."""
+    collection, say = context.collection, _Say(translator(language))
+    sections = [
+        (SUMMARY, plain(summary) or say.summary(collection)),
+        (CHANGES, "\n".join(say.changes(collection.commits, collection.shas, sentences or {}))),
+        (FILES, "\n".join(say.areas(collection.commits))),
+        (NOTES, "\n".join((*notes(context, language), f"- {plain(authorship)}"))),
+    ]
+    # The headings are what the validator and whoever reads the pages by machine look for: they are the same in every language.
+    parts = [f"# Daily report: {plain(collection.project)}, {collection.date}"]
+    parts += [f"## {heading}\n\n{content}" for heading, content in sections]
+    return "\n\n".join(parts) + "\n"
+
+
+def notes(context: Context, language: str = "en") -> Iterator[str]:
+    """What a reader must know about how the day was collected, as list items."""
+    _ = translator(language)
+    if context.collection.basis == "landed":
+        yield "- " + _("Only what landed on one branch is listed, a merge with all that it brought.")
+    else:
+        yield "- " + _("Merges are not listed; a commit counts once, on whichever branches it is.")
+    for kind, count in context.collection.redactions.items():
+        yield "- " + _("Secrets taken out of commit messages ({kind}): {count}").format(kind=kind, count=count)
+    for line in (*context.collection.warnings, *(_("Left out, {what}").format(what=what) for what in context.left_out)):
+        yield f"- {plain(line[0].upper() + line[1:])}"
 
 
 def plain(text: str) -> str:
@@ -61,64 +83,92 @@ def plain(text: str) -> str:
     return _SIGNS.sub(r"\\\g<0>", line)
 
 
-def _summary(context: Context) -> str:
-    collection = context.collection
-    day = f"on {collection.date} (the whole day in {plain(collection.zone)}, by {_CLOCKS[collection.basis]})"
-    if not collection.commits:
-        return f"No commits were made {day}."
-    files = {(commit.repository, file.path) for commit in collection.commits for file in commit.files or ()}
-    added, deleted = _lines(collection.commits)
-    return (
-        f"{_many(len(collection.commits), 'commit')} {day} changed {_many(len(files), 'file')}: "
-        f"{_many(added, 'line')} added, {_many(deleted, 'line')} deleted."
-    )
+class _Say:
+    """What code says about a day, in one language."""
 
+    def __init__(self, translate: Translate) -> None:
+        self._ = translate
 
-def _changes(commits: Sequence[Commit], shas: Sequence[str]) -> Iterator[str]:
-    if not commits:
-        yield "- none"
-    several = len({commit.repository for commit in commits}) > 1
-    for commit in commits[:_LISTED]:
-        subject = plain(replace_hex_words(commit.subject, shas, "(unknown commit)")) or "(no subject)"
-        where = f" (in {_name(commit.repository)})" if several else ""
-        codes = ", ".join(f"`{sha[:12]}`" for sha in commit.shas)
-        yield f"- {codes} {subject}{_pair(commit)}{where}"
-    if len(commits) > _LISTED:
-        yield f"- and {_many(len(commits) - _LISTED, 'commit')} more, not listed here"
+    def summary(self, collection: Collection) -> str:
+        _, commits = self._, collection.commits
+        clocks = {
+            "author": _("by the authors' clocks"),
+            "committer": _("by the committers' clocks"),
+            "landed": _("by the time at which it landed"),
+        }
+        day = _("on {date} (the whole day in {zone}, {clocks})").format(
+            date=collection.date, zone=plain(collection.zone), clocks=clocks[collection.basis]
+        )
+        if not commits:
+            return _("No commits were made {day}.").format(day=day)
+        files = {(commit.repository, file.path) for commit in commits for file in commit.files or ()}
+        added, deleted = _lines(commits)
+        return _("{commits} {day} changed {files}: {added} added, {deleted} deleted.").format(
+            commits=self._commits(len(commits)),
+            day=day,
+            files=self._files(len(files)),
+            added=self._lines(added),
+            deleted=self._lines(deleted),
+        )
 
+    def changes(self, commits: Sequence[Commit], shas: Sequence[str], sentences: Mapping[str, str]) -> Iterator[str]:
+        _ = self._
+        if not commits:
+            yield "- " + _("none")
+        several = len({commit.repository for commit in commits}) > 1
+        for commit in commits[:LISTED]:
+            told = sentences.get(commit.sha) or replace_hex_words(commit.subject, shas, _("(unknown commit)"))
+            where = " " + _("(in {repository})").format(repository=_name(commit.repository)) if several else ""
+            codes = ", ".join(f"`{sha[:12]}`" for sha in commit.shas)
+            yield f"- {codes} {plain(told) or _('(no subject)')}{self._pair(commit)}{where}"
+        if len(commits) > LISTED:
+            yield "- " + _("and {commits} more, not listed here").format(commits=self._commits(len(commits) - LISTED))
 
-def _pair(commit: Commit) -> str:
-    took_back = f" (takes back `{commit.reverts[:12]}`)" if commit.reverts else ""
-    return took_back + (f" (taken back by `{commit.reverted_by[:12]}`)" if commit.reverted_by else "")
+    def _pair(self, commit: Commit) -> str:
+        _ = self._
+        took_back = " " + _("(takes back `{commit}`)").format(commit=commit.reverts[:12]) if commit.reverts else ""
+        taken_back = " " + _("(taken back by `{commit}`)").format(commit=commit.reverted_by[:12]) if commit.reverted_by else ""
+        return took_back + taken_back
 
+    def areas(self, commits: Sequence[Commit]) -> Iterator[str]:
+        _ = self._
+        areas: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+        for commit in commits:
+            for file in commit.files or ():
+                name = _name(file.path.partition("/")[0]) if "/" in file.path else ""
+                area = areas[_("directory {name}").format(name=name) if name else _("top level")]
+                area[0] += 1
+                area[1] += file.added or 0
+                area[2] += file.deleted or 0
+        if not areas:
+            yield "- " + _("none")
+        ranked = sorted(areas.items(), key=lambda item: (-item[1][0], item[0]))
+        for name, (changes, added, deleted) in ranked[:_AREAS]:
+            yield "- " + _("{name}: {changes}, {added} added, {deleted} deleted").format(
+                name=name, changes=self._changes(changes), added=self._lines(added), deleted=self._lines(deleted)
+            )
+        if len(ranked) > _AREAS:
+            yield "- " + _("and {areas} more, not listed here").format(areas=self._areas(len(ranked) - _AREAS))
 
-def _areas(commits: Sequence[Commit]) -> Iterator[str]:
-    areas: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for commit in commits:
-        for file in commit.files or ():
-            area = areas[f"directory {_name(file.path.partition('/')[0])}" if "/" in file.path else "top level"]
-            area[0] += 1
-            area[1] += file.added or 0
-            area[2] += file.deleted or 0
-    if not areas:
-        yield "- none"
-    ranked = sorted(areas.items(), key=lambda item: (-item[1][0], item[0]))
-    for name, (changes, added, deleted) in ranked[:_AREAS]:
-        yield f"- {name}: {_many(changes, 'change')}, {_many(added, 'line')} added, {_many(deleted, 'line')} deleted"
-    if len(ranked) > _AREAS:
-        yield f"- and {_many(len(ranked) - _AREAS, 'area')} more, not listed here"
+    def _commits(self, count: int) -> str:
+        _ = self._
+        return (_("{count} commit") if count == 1 else _("{count} commits")).format(count=count)
 
+    def _files(self, count: int) -> str:
+        _ = self._
+        return (_("{count} file") if count == 1 else _("{count} files")).format(count=count)
 
-def _notes(context: Context) -> Iterator[str]:
-    collection = context.collection
-    if collection.basis == "landed":
-        yield "- Only what landed on one branch is listed, a merge with all that it brought."
-    else:
-        yield "- Merges are not listed; a commit counts once, on whichever branches it is."
-    for kind, count in collection.redactions.items():
-        yield f"- Secrets taken out of commit messages ({kind}): {count}"
-    for line in (*collection.warnings, *(f"Left out, {line}" for line in context.left_out)):
-        yield f"- {plain(line[0].upper() + line[1:])}"
+    def _lines(self, count: int) -> str:
+        _ = self._
+        return (_("{count} line") if count == 1 else _("{count} lines")).format(count=count)
+
+    def _changes(self, count: int) -> str:
+        _ = self._
+        return (_("{count} change") if count == 1 else _("{count} changes")).format(count=count)
+
+    def _areas(self, count: int) -> str:
+        _ = self._
+        return (_("{count} area") if count == 1 else _("{count} areas")).format(count=count)
 
 
 def _name(text: str) -> str:
@@ -129,7 +179,3 @@ def _name(text: str) -> str:
 def _lines(commits: Sequence[Commit]) -> tuple[int, int]:
     files = [file for commit in commits for file in commit.files or ()]
     return sum(file.added or 0 for file in files), sum(file.deleted or 0 for file in files)
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

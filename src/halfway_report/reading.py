@@ -238,6 +238,6 @@ def _uploaded(app: Halfway, report: DailyReport, run_id: str) -> tuple[Page, str
         return None
     try:
         run = app.get(report.workflow, run_id)
-        return run.output(report.upload_notion), run.output(report.generate_report).sha256
+        return run.output(report.upload_notion), run.output(report.validate_report).sha256
     except NotFound:
         return None

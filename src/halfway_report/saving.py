@@ -12,16 +12,16 @@ from halfway_report.files import NO_ROOM, OtherContent, OutsideFolder, holds, pl
 from halfway_report.models import Day, SavedReport
 
 
-def add_save(workflow: Workflow[Day], generate_report: StepDefinition[Day, Artifact], out: Path) -> StepDefinition[Day, SavedReport]:
+def add_save(workflow: Workflow[Day], report: StepDefinition[Day, Artifact], out: Path) -> StepDefinition[Day, SavedReport]:
     """Declares SAVE_MARKDOWN with its check and its undo."""
 
     @workflow.step(Effect.CREATE, idempotent=True, retry=Retry(3), on_failure=Then.MANUAL)
     def save_markdown(step: Step[Day]) -> SavedReport:
-        report = step.output(generate_report)
+        accepted = step.output(report)
         name = Path(step.input.project) / f"{step.input.date}.md"
         with _told_to_people():
-            path = place(out, name, step.read(report), replacing=step.input.replaces)
-        return SavedReport(path=str(path), sha256=report.sha256)
+            path = place(out, name, step.read(accepted), replacing=step.input.replaces)
+        return SavedReport(path=str(path), sha256=accepted.sha256)
 
     @save_markdown.verify
     def still_there(step: Step[Day], saved: SavedReport) -> bool:

@@ -43,7 +43,7 @@ _REQUESTS = 4
 
 
 def add_upload(
-    workflow: Workflow[Day], generate_report: StepDefinition[Day, Artifact], settings: NotionSettings, known: Known | None
+    workflow: Workflow[Day], report: StepDefinition[Day, Artifact], settings: NotionSettings, known: Known | None
 ) -> StepDefinition[Day, Page]:
     """Declares UPLOAD_NOTION with its probe and its undo. `known`: what the database of the runs has about a day."""
     known = known or (lambda _: DayPages())
@@ -51,7 +51,7 @@ def add_upload(
 
     @workflow.step(Effect.CREATE, retry=_PATIENT, timeout=timeout, on_failure=Then.MANUAL, effect_key=lambda step: step.input.key)
     def upload_notion(step: Step[Day], mark: Mark) -> Page:
-        draft, day = _draft(step, step.output(generate_report)), known(step.input)
+        draft, day = _draft(step, step.output(report)), known(step.input)
         with _connect(settings, step) as notion:
             # An earlier run for the same day may have made the page; a fault up to here is an ordinary retry.
             with _only_looking():
@@ -69,13 +69,13 @@ def add_upload(
         with _connect(settings, step) as notion, _only_looking():
             place = place_of(notion, settings)
             search = look(notion, place, step.input.key, day)
-        return _answer(judge(search, step.output(generate_report).sha256, day.runs | {step.run_id}), place)
+        return _answer(judge(search, step.output(report).sha256, day.runs | {step.run_id}), place)
 
     @upload_notion.compensate(Risk.MEDIUM, idempotent=True, retry=_PATIENT, timeout=timeout)
     def archive_page(step: Step[Day], page: Page) -> None:
         """Puts the page into Notion's trash, from where people can take it back."""
         with _connect(settings, step) as notion, _only_looking():
-            _archive(notion, page, step.output(generate_report).sha256, step.run_id, known(step.input))
+            _archive(notion, page, step.output(report).sha256, step.run_id, known(step.input))
 
     return upload_notion
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -15,10 +16,17 @@ from halfway_report.form import DAILY, Form
 
 Code: TypeAlias = Literal[
     "EMPTY", "BAD_CHARS", "TOO_SHORT", "TOO_LONG", "MISSING_HEADING", "DUPLICATE_HEADING", "HEADING_ORDER", "EMPTY_SECTION",
-    "OPEN_FENCE", "RAW_HTML", "UNKNOWN_SHA", "AMBIGUOUS_SHA", "NO_CITATION",
+    "OPEN_FENCE", "RAW_HTML", "UNKNOWN_SHA", "AMBIGUOUS_SHA", "NO_CITATION", "TRUNCATED", "LEAK", "REPETITION", "FEWSHOT_ECHO", "LANGUAGE",
 ]  # fmt: skip
 
 _BAD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]")
+# Marks with which models and their servers talk to each other.
+LEAK = re.compile(
+    r"</?(?:think|thinking|thought|reasoning|scratchpad)\b[^>]*>|<\|[a-z_]+\|>|</?(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?(?:bos|eos|pad|unk|s)>",
+    re.IGNORECASE,
+)
+_REPEATED, _LINE = 4, 15  # so many lines of more than so many characters
+_HANGUL_AT_LEAST, _FOREIGN_AT_MOST = 0.20, 0.20  # Korean prose about software is full of English words
 _COMMIT_LINK = re.compile(r"/(?:commits?|tree|blob)/([0-9a-fA-F]{7,64})\b")
 
 
@@ -31,6 +39,21 @@ class Fault:
 
     def __str__(self) -> str:
         return f"{self.code} ({self.detail})" if self.detail else self.code
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What is known about how a text came to be; the default is a text that code has written.
+
+    language: of a text that a model wrote freely. examples: sentences that it was shown and must not give back.
+    """
+
+    finish: str = "stop"
+    language: str | None = None
+    examples: tuple[str, ...] = ()
+
+
+BY_CODE = Origin()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,20 +77,24 @@ class _Seen:
     headings: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     content: dict[str, int] = field(default_factory=dict[str, int])  # characters under each heading of level 2
     prose: list[str] = field(default_factory=list[str])
+    lines: list[str] = field(default_factory=list[str])
     citations: list[str] = field(default_factory=list[str])
     faults: list[Fault] = field(default_factory=list[Fault])
 
 
-def validate(text: str, shas: Sequence[str], *, known: Sequence[str] = (), form: Form = DAILY) -> Verdict:
+def validate(text: str, shas: Sequence[str], *, known: Sequence[str] = (), form: Form = DAILY, origin: Origin = BY_CODE) -> Verdict:
     """Checks a report against its form, the commits of the day and those of other days that it may name as well."""
+    cut = [Fault("TRUNCATED", origin.finish)] if origin.finish != "stop" else []
     if not text.strip():
-        return Verdict(faults=(Fault("EMPTY"),))
+        return Verdict(faults=(Fault("EMPTY"), *cut))
     seen = _read(text)
     citable = (*shas, *known)
     cited = {sha for sha in shas if any(sha.startswith(word) for word in seen.citations)}
     prose = len("\n".join(seen.prose).strip())
     faults = [Fault("BAD_CHARS", repr(match[0]))] if (match := _BAD.search(text)) else []
+    faults += cut
     faults += seen.faults
+    faults += _origin_faults(seen, origin)
     faults += _form_faults(seen, form)
     if prose < form.min_prose:
         faults.append(Fault("TOO_SHORT", f"{prose} characters of text, {form.min_prose} needed"))
@@ -91,13 +118,14 @@ def _read(text: str) -> _Seen:
             section = token.content.strip() if level == 2 else section
         elif token.type == "inline":
             _read_inline(token, seen)
+            seen.lines += [line.strip() for line in token.content.split("\n")]
             seen.content[section] = seen.content.get(section, 0) + len(token.content.strip())
         elif token.type == "fence":
             seen.content[section] = seen.content.get(section, 0) + len(token.content)
             if not _is_closed(token, lines):
                 seen.faults.append(Fault("OPEN_FENCE", f"line {token.map[0] + 1}" if token.map else ""))
         elif token.type == "html_block":
-            seen.faults.append(Fault("RAW_HTML", token.content.strip()[:30]))
+            seen.faults.append(_html(token.content.strip()))
     return seen
 
 
@@ -111,7 +139,45 @@ def _read_inline(token: Token, seen: _Seen) -> None:
         elif child.type == "link_open":
             seen.citations += [match.lower() for match in _COMMIT_LINK.findall(str(child.attrGet("href") or ""))]
         elif child.type == "html_inline":
-            seen.faults.append(Fault("RAW_HTML", child.content[:30]))
+            seen.faults.append(_html(child.content))
+
+
+def _html(text: str) -> Fault:
+    return Fault("LEAK", match[0]) if (match := LEAK.match(text)) else Fault("RAW_HTML", text[:30])
+
+
+def _origin_faults(seen: _Seen, origin: Origin) -> Iterator[Fault]:
+    line, count = next(iter(Counter(line for line in seen.lines if len(line) > _LINE).most_common(1)), ("", 0))
+    if count >= _REPEATED:
+        yield Fault("REPETITION", f"{count} times: {line[:40]}")
+    prose = "\n".join(seen.prose)
+    if echoes(prose, origin.examples):
+        yield Fault("FEWSHOT_ECHO")
+    if origin.language is None:
+        return  # what code has written may quote a commit that is about such a mark, or in another language
+    if match := LEAK.search(prose):
+        yield Fault("LEAK", match[0])
+    if problem := share_problem(prose, origin.language):
+        yield Fault("LANGUAGE", problem)
+
+
+def echoes(prose: str, examples: Sequence[str]) -> bool:
+    """Whether one of the sentences that a model was shown came back."""
+    return any(example.rstrip(".").casefold() in prose.casefold() for example in examples)
+
+
+def share_problem(prose: str, language: str) -> str:
+    """Why a text is hardly in its language; empty if it may be. A share of letters, for detectors fail on mixed prose."""
+    letters = [letter for letter in prose if letter.isalpha()]
+    if not letters:
+        return ""
+    hangul = sum("\uac00" <= letter <= "\ud7a3" for letter in letters) / len(letters)
+    # Kana and Chinese characters.
+    other = sum("\u3040" <= letter <= "\u30ff" or "\u4e00" <= letter <= "\u9fff" for letter in letters) / len(letters)
+    if language == "ko" and hangul < _HANGUL_AT_LEAST:
+        return f"{hangul:.0%} of the letters are Hangul, {_HANGUL_AT_LEAST:.0%} needed"
+    foreign = other if language == "ko" else hangul + other
+    return f"{foreign:.0%} of the letters are of another language" if foreign > _FOREIGN_AT_MOST else ""
 
 
 def _is_closed(fence: Token, lines: Sequence[str]) -> bool:

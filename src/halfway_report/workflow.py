@@ -9,19 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from halfway import Artifact, Effect, Errors, Retry, Step, StepDefinition, Then, Workflow
+from halfway import Artifact, Effect, Errors, Retry, Step, StepDefinition, Workflow
+from halfway_report.attempts import Shelf
 from halfway_report.collect import collect
 from halfway_report.context import context_for
-from halfway_report.errors import InvalidOutput, ProjectUnknown
+from halfway_report.errors import ProjectUnknown
+from halfway_report.generating import Generated, add_generation, add_validation
+from halfway_report.generators import Generator
+from halfway_report.generators.modes import writer
 from halfway_report.git import RepositoryUnusable
-from halfway_report.models import Collection, Context, Day, Frozen, Page, SavedReport
+from halfway_report.models import Collection, Day, Frozen, Page, SavedReport
 from halfway_report.notion_values import Known
-from halfway_report.outline import Generator, Outline
+from halfway_report.outline import Outline
 from halfway_report.saving import add_save
 from halfway_report.schedules import add_schedules
 from halfway_report.settings import ProjectSettings, ReportSettings
 from halfway_report.upload import add_upload
-from halfway_report.validation import validate
 
 NAME = "DAILY_REPORT"
 
@@ -35,14 +38,6 @@ class Collected(Frozen):
     to_commit: str | None
 
 
-class Checked(Frozen):
-    """The output of VALIDATE_REPORT: how much of the day the report cites."""
-
-    prose: int
-    cited: int
-    commits: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class DailyReport:
     """The workflow and its steps, for `app.start()` and `run.output()`; without Notion there is no `upload_notion`."""
@@ -50,31 +45,42 @@ class DailyReport:
     workflow: Workflow[Day]
     collect_git: StepDefinition[Day, Collected]
     build_context: StepDefinition[Day, Artifact]
-    generate_report: StepDefinition[Day, Artifact]
-    validate_report: StepDefinition[Day, Checked]
+    generate_report: StepDefinition[Day, Generated]
+    validate_report: StepDefinition[Day, Artifact]  # the report itself
     save_markdown: StepDefinition[Day, SavedReport]
     upload_notion: StepDefinition[Day, Page] | None
+    shelf: Shelf  # to be given the application, or a map begins anew after a crash
 
 
 def daily_report(settings: ReportSettings, generator: Generator | None = None, *, known: Known | None = None) -> DailyReport:
-    """Builds the workflow for a deployment; without a generator the report is the plain outline of the commits.
+    """Builds the workflow for a deployment; without a model and a generator the report is the plain outline of the commits.
 
     known: what the database of the runs has about the pages of a day; `deploy()` connects it. Without it only pages are changed that
     the run itself has made.
     """
-    workflow = Workflow(NAME, Day, version=1, owner=settings.owner, key=lambda day: day.run_key, severity="LOW", timeout=timedelta(hours=1))
+    longest = timedelta(hours=1) + (settings.llm.longest if settings.llm else timedelta(0))
+    workflow = Workflow(NAME, Day, version=1, owner=settings.owner, key=lambda day: day.run_key, severity="LOW", timeout=longest)
     add_schedules(workflow, settings)
     collect_git = _collect_git(workflow, settings)
     build_context = _build_context(workflow, collect_git, settings)
-    generate_report = _generate_report(workflow, collect_git, build_context, generator or Outline())
+
+    def span(step: Step[Day]) -> tuple[str | None, str | None]:
+        collected = step.output(collect_git)
+        return collected.from_commit, collected.to_commit
+
+    author, shelf = generator or (writer(settings.llm) if settings.llm else Outline()), Shelf()
+    generate_report = add_generation(workflow, build_context, author, span=span, llm=settings.llm, shelf=shelf)
+    validate_report = add_validation(workflow, build_context, generate_report)
     return DailyReport(
         workflow=workflow,
         collect_git=collect_git,
         build_context=build_context,
         generate_report=generate_report,
-        validate_report=_validate_report(workflow, build_context, generate_report),
-        save_markdown=add_save(workflow, generate_report, settings.out),
-        upload_notion=None if settings.notion is None else add_upload(workflow, generate_report, settings.notion, known),
+        validate_report=validate_report,
+        # What is saved and uploaded is what was found good, or what a person has accepted.
+        save_markdown=add_save(workflow, validate_report, settings.out),
+        upload_notion=None if settings.notion is None else add_upload(workflow, validate_report, settings.notion, known),
+        shelf=shelf,
     )
 
 
@@ -106,46 +112,6 @@ def _build_context(
         return step.save("context.json", context.canonical())
 
     return build_context
-
-
-def _generate_report(
-    workflow: Workflow[Day],
-    collect_git: StepDefinition[Day, Collected],
-    build_context: StepDefinition[Day, Artifact],
-    generator: Generator,
-) -> StepDefinition[Day, Artifact]:
-    @workflow.step(Effect.READ, retry=Retry(3), timeout=timedelta(minutes=10))
-    def generate_report(step: Step[Day]) -> Artifact:
-        collected, context = step.output(collect_git), step.output(build_context)
-        step.evidence(
-            project=step.input.project,
-            businessDate=step.input.date.isoformat(),
-            fromCommit=collected.from_commit,
-            toCommit=collected.to_commit,
-            model=generator.model,
-            promptVersion=generator.prompt_version,
-            contextHash=context.sha256,
-        )
-        text = generator.write(Context.model_validate_json(step.read(context)))
-        return step.save("report.md", text)
-
-    return generate_report
-
-
-def _validate_report(
-    workflow: Workflow[Day], build_context: StepDefinition[Day, Artifact], generate_report: StepDefinition[Day, Artifact]
-) -> StepDefinition[Day, Checked]:
-    @workflow.step(Effect.READ, on_failure=Then.MANUAL)
-    def validate_report(step: Step[Day]) -> Checked:
-        collection = Context.model_validate_json(step.read(step.output(build_context))).collection
-        shas = [commit.sha for commit in collection.commits]
-        verdict = validate(step.read(step.output(generate_report)).decode(), shas, known=collection.known)
-        step.evidence(faults=[str(fault) for fault in verdict.faults], cited=verdict.cited, commits=len(shas))
-        if verdict.faults:
-            raise InvalidOutput("; ".join(str(fault) for fault in verdict.faults))
-        return Checked(prose=verdict.prose, cited=verdict.cited, commits=len(shas))
-
-    return validate_report
 
 
 def _project(settings: ReportSettings, day: Day) -> ProjectSettings:

@@ -108,9 +108,14 @@ def repo(scratch: Callable[[str], Scratch]) -> Scratch:
     return scratch("shop")
 
 
-@pytest.fixture
-def standin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Standin]:
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All servers here are on this machine."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def standin() -> Iterator[Standin]:
     with Standin() as running:
         yield running
 

@@ -1,7 +1,7 @@
 import pytest
 
 from halfway_report.form import Form
-from halfway_report.validation import validate
+from halfway_report.validation import Origin, validate
 
 FORM = Form(name="test", headings=("Summary", "Changes", "Notes"), min_prose=60, max_size=5_000)
 SHAS = ("a1b2c3d" + "0" * 33, "9f8e7d6" + "1" * 33)
@@ -82,3 +82,35 @@ def test_the_verdict_counts_the_commits_that_are_cited() -> None:
 def test_a_fault_names_what_it_is_about() -> None:
     verdict = validate(GOOD.replace("none", "see 786f5e6."), SHAS, form=FORM)
     assert [str(fault) for fault in verdict.faults] == ["UNKNOWN_SHA (786f5e6)"]
+
+
+OUTSIDE = "The order of things was changed in the whole of the shop, and nobody was asked about it."
+KOREAN = "오늘은 토큰 교체 기능을 추가하고 재전송 검사에서 발견된 문제를 모두 수정했다. "
+MIXED = "오늘은 auth refresh token rotation을 추가했고 replay check의 문제를 수정했다. "
+CHINESE = "今天增加了令牌轮换并修复了重放检查中的漏洞以及其他问题。"
+ORIGINS = {
+    "a text by code": (GOOD, Origin(), []),
+    "cut at a limit": (GOOD, Origin(finish="length"), ["TRUNCATED"]),
+    "empty and cut": ("", Origin(finish="length"), ["EMPTY", "TRUNCATED"]),
+    "thoughts": (GOOD.replace("none", "none <think>so be it"), Origin(language="en"), ["LEAK"]),
+    "thoughts in a block": (GOOD + "\n<think>\nso be it\n</think>\n", Origin(), ["LEAK"]),
+    "a server's mark": (GOOD.replace("none", "none <|im_end|>"), Origin(language="en"), ["LEAK"]),
+    "an instruction's mark": (GOOD.replace("none", "none [/INST]"), Origin(language="en"), ["LEAK"]),
+    "a mark in code is what the text is about": (GOOD.replace("none", "strip `<think>`"), Origin(language="en"), []),
+    "a mark that code has escaped is a commit's": (GOOD.replace("none", "strip \\<think\\>"), Origin(), []),
+    "one line four times": (GOOD + "- the same line again\n" * 4, Origin(), ["REPETITION"]),
+    "one line three times": (GOOD + "- the same line again\n" * 3, Origin(), []),
+    "code may repeat": (GOOD + "\n```\n" + "return None and so on\n" * 9 + "```\n", Origin(), []),
+    "an example came back": (GOOD.replace("none", OUTSIDE.upper()), Origin(examples=(OUTSIDE,)), ["FEWSHOT_ECHO"]),
+    "another example did not": (GOOD, Origin(examples=(OUTSIDE,)), []),
+    "English": (GOOD, Origin(language="en"), []),
+    "English for Korean": (GOOD, Origin(language="ko"), ["LANGUAGE"]),
+    "Korean for English": (GOOD.replace(PROSE, KOREAN * 2), Origin(language="en"), ["LANGUAGE"]),
+    "Korean full of English words": (GOOD.replace(PROSE, MIXED * 2), Origin(language="ko"), []),
+    "Chinese for Korean": (GOOD.replace(PROSE, CHINESE * 4 + KOREAN), Origin(language="ko"), ["LANGUAGE"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "origin", "expected"), ORIGINS.values(), ids=ORIGINS.keys())
+def test_case_17_what_is_known_about_how_a_text_came_to_be_is_looked_at(text: str, origin: Origin, expected: list[str]) -> None:
+    assert list(dict.fromkeys(validate(text, SHAS, form=FORM, origin=origin).codes)) == expected
