@@ -45,7 +45,8 @@ def _about(view: RunView, step: StepView) -> Iterator[str]:
         return
     yield _remedy(step.error_code)
     if step.error_code == "INVALID_OUTPUT":
-        yield _("Read what was written: {command}").format(command=f"report show {view.id} report")
+        yield _("Read what was written: {command}").format(command=f"report show {view.id} report --attempt 1")
+        yield _("Take one of them all the same: {command}").format(command=f"report accept {view.id} --attempt 1")
     yield _("Then go on with: {command}").format(command=f"report resume {view.id}")
     if step.name in _CAN_BE_LEFT_OUT:
         yield _("Or go on without it: {command}").format(command=f"report skip {view.id} {step.name}")

@@ -234,7 +234,7 @@ def test_case_23_a_page_that_a_person_put_into_the_trash_stays_there(
     monkeypatch.setenv("NOTION_TOKEN", TOKEN)
     with_notion(shell, standin)
     first = shell.facts("run", "shop", "--date", "2026-09-30")
-    standin.pages.trash(standin.ledger.pages[0].id, b'{"in_trash": true}')
+    standin.pages.edit(standin.ledger.pages[0].id, in_trash=True)
     stopped = shell.facts("run", "shop", "--date", "2026-09-30", "--force", exit_code=5)
     assert stopped["runId"] != first["runId"]
     assert stopped["error"].startswith("UPLOAD_NOTION: PAGE_IN_TRASH")

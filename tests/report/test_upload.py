@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from halfway import Artifact, Effect, Run, Step, StepFailed, Workflow
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.domain.run import Kind
 from halfway_report import errors, notion_faults, reading
-from halfway_report.models import Context, Day
+from halfway_report.generators import Desk, Task, Written
+from halfway_report.models import Day
 from halfway_report.notion_values import Fate
 from halfway_report.outline import Outline
 from halfway_report.settings import NotionProperties, NotionSettings, ProjectSettings, ReportSettings
@@ -32,19 +34,18 @@ SETTLE = 90
 UPLOAD = "UPLOAD_NOTION"
 
 
-class Writer:
+class Writer(Outline):
     """The outline, counting how often it is asked; `extra` makes another report of the same day."""
 
-    model = "outline"
-    prompt_version = "outline-1"
-
     def __init__(self) -> None:
+        super().__init__()
         self.calls = 0
         self.extra = ""
 
-    def write(self, context: Context, /) -> str:
+    def write(self, task: Task, desk: Desk, /) -> Written:
         self.calls += 1
-        return Outline().write(context) + self.extra
+        written = super().write(task, desk)
+        return replace(written, text=written.text + self.extra)
 
 
 class Bench:
@@ -363,7 +364,7 @@ def test_a_changed_report_updates_the_page_that_is_ours(bench: Bench) -> None:
     assert bench.page_id(second) == bench.page_id(first)
     assert bench.page.markdown == bench.path.read_text()
     assert "One thing more." in bench.page.markdown
-    assert bench.page.properties["ContentHash"] == second.output(bench.report.generate_report).sha256
+    assert bench.page.properties["ContentHash"] == second.output(bench.report.validate_report).sha256
     assert bench.page.properties["RunId"] == first.id
     assert bench.standin.ledger.posts() == 1
 
@@ -376,7 +377,7 @@ def test_case_20_a_lost_answer_to_a_change_ends_with_the_changed_page(bench: Ben
     second = bench.rewrite()
     assert second.status == "SUCCESS", second.failure
     assert bench.page.markdown == bench.path.read_text()
-    assert bench.page.properties["ContentHash"] == second.output(bench.report.generate_report).sha256
+    assert bench.page.properties["ContentHash"] == second.output(bench.report.validate_report).sha256
     assert bench.standin.ledger.posts() == 1
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from halfway_report import reading
+from halfway_report import attempts, reading
 from halfway_report.advice import OVER, advice
 from halfway_report.cli.options import NO_LLM, RUN, common, order
 from halfway_report.cli.printing import chat, exit_of, facts, print_json, tell_run
@@ -89,6 +89,22 @@ def reconcile(*, run_id: str | None, actor: str, reason: str, config: Path | Non
     if not doubtful:
         chat(_("Nothing is in doubt."))
     click.get_current_context().exit(max((exit_of(view.status) for view in after), default=0))
+
+
+@click.command(short_help="Take what a generation wrote, whatever was wrong with it.")
+@RUN
+@click.option(
+    "--attempt", required=True, type=click.IntRange(1), metavar="N", help="Which one; read it with: report show RUN report --attempt N"
+)
+@order
+@common
+def accept(*, run_id: str, attempt: int, actor: str, reason: str, config: Path | None, as_json: bool) -> None:
+    """Take what the N-th generation of RUN wrote as its report, whatever was wrong with it, and go on."""
+    with opened(config) as site:
+        view = _found(site, run_id)
+        attempts.accept(site.app, view.id, attempt, actor=actor, reason=reason)
+        code = _work(site, view, as_json=as_json)
+    click.get_current_context().exit(code)
 
 
 @click.command(short_help="Stop a run at the next safe boundary.")

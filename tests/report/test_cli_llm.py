@@ -1,0 +1,40 @@
+"""The command `report` where a model writes: what it says when the model is away or writes no report, and how it goes on."""
+
+from __future__ import annotations
+
+from halfway_report.standin_ollama import StandinOllama
+from halfway_report.standin_voices import Script
+from tests.report.shell import Shell
+
+
+def with_model(shell: Shell, url: str, *more: str) -> None:
+    shell.configure("\n".join(["[llm]", f'base_url = "{url}"', 'model = "tiny"', 'mode = "whole"', *more]))
+
+
+def test_case_15_a_run_that_stands_for_want_of_a_model_is_finished_without_one(shell: Shell) -> None:
+    with StandinOllama(Script("no report")) as model:
+        with_model(shell, model.url)
+        shell.config.write_text(shell.config.read_text().replace('"tiny"', '"other"'))
+        stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
+        assert "MODEL_NOT_FOUND" in stopped["error"]
+        assert any(f"report resume {stopped['runId']}" in line for line in stopped["next"])
+        done = shell.facts("resume", stopped["runId"], "--no-llm")
+    assert done["status"] == "SUCCESS"
+    steps = {step["name"]: step["attemptCount"] for step in shell.facts("status", stopped["runId"])["steps"]}
+    assert steps["COLLECT_GIT"] == 1
+    assert "Written without a model" in shell.path.read_text()
+
+
+def test_case_17_three_bad_generations_are_shown_and_one_is_accepted(shell: Shell) -> None:
+    with StandinOllama(Script("one", "two", "three")) as model:
+        with_model(shell, model.url)
+        stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
+        assert "INVALID_OUTPUT" in stopped["error"]
+        assert any(f"report accept {stopped['runId']}" in line for line in stopped["next"])
+        second = shell("show", stopped["runId"], "report", "--attempt", "2")
+        assert second.stdout.strip() == "two"
+        assert shell("accept", stopped["runId"], "--attempt", "9").exit_code == 2
+        accepted = shell.facts("accept", stopped["runId"], "--attempt", "2", "--reason", "short, and right")
+    assert accepted["status"] == "SUCCESS"
+    assert shell.path.read_text().strip() == "two"
+    assert shell("show", stopped["runId"], "report").stdout.strip() == "two"
