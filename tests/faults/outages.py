@@ -26,8 +26,8 @@ class Cut:
         self.sever()
 
     def sever(self) -> None:
-        """All present connections break; new ones can be made unless the outage has begun."""
-        self._admin.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [self._name])
+        """All present connections are broken when it returns; new ones can be made unless the outage has begun."""
+        self._admin.execute("select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = %s", [self._name])
 
     def end(self) -> None:
         self._admin.execute(f'alter database "{self._name}" allow_connections true')  # type: ignore[arg-type]
