@@ -1,0 +1,61 @@
+"""What a rule says about a flow: facts that are quoted, and apart from them what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from halfway.inspection.knowledge import Knowledge
+from halfway.inspection.model import Fact, Flow, RunLog, Span
+
+
+class Severity(IntEnum):
+    """How grave it is; the greater the graver."""
+
+    INFO = 0
+    LOW = 1
+    MEDIUM = 2
+    HIGH = 3
+    BLOCKER = 4
+
+
+@dataclass(frozen=True)
+class Said:
+    """A sentence for people: an English text that is the message id, and what fills its gaps."""
+
+    text: str
+    params: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a rule looks at: one flow, the base, and the log of a run if one was given."""
+
+    flow: Flow
+    knowledge: Knowledge
+    run: RunLog | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A weakness at a step, or of the flow as a whole."""
+
+    rule: str
+    severity: Severity
+    span: Span
+    facts: tuple[Fact, ...]  # at least one
+    inference: Said
+    step: str = ""  # the id of the step; empty: of the flow
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One rule. Texts are message ids."""
+
+    id: str  # R-01
+    name: str  # retry-wraps-nonidempotent
+    title: str
+    why: str
+    fix: str
+    check: Callable[[Case], Iterator[Finding]]

@@ -1,0 +1,50 @@
+"""The readers, one file for each kind of automation. All produce the same flows."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Protocol
+
+from halfway.inspection.knowledge import Knowledge
+from halfway.inspection.model import Flow, RunLog
+from halfway.inspection.source import Source
+
+
+@dataclass(frozen=True)
+class Given:
+    """All that was given to be read: a reader may look into other files of it, and nowhere else."""
+
+    sources: Mapping[str, Source]
+    knowledge: Knowledge
+
+    def beside(self, source: Source, reference: str) -> Source | None:
+        """The file that a relative reference of another one means, from its folder or from any folder above it."""
+        for folder in PurePosixPath(source.path).parents:
+            found = self.sources.get(posixpath.normpath(folder / reference))
+            if found is not None:
+                return found
+        return None
+
+
+class Reader(Protocol):
+    """Reads one kind of automation. Whatever the text says, it never raises anything but Unreadable, and executes nothing."""
+
+    @property
+    def name(self) -> str:
+        """As the card calls the format: `github-actions`."""
+        ...
+
+    def takes(self, source: Source, /) -> bool:
+        """Whether the text is of this kind; by what it says, not by what it is called."""
+        ...
+
+    def flows(self, source: Source, given: Given, /) -> Iterator[Flow]:
+        """The automations in it, in the order of the file."""
+        ...
+
+    def runs(self, source: Source, given: Given, /) -> Iterator[RunLog]:
+        """The runs that it tells about, if it is a log."""
+        ...

@@ -1,0 +1,57 @@
+"""Makes a line safe to show: no secret and no personal address leaves, whatever it was quoted for (R-K1)."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 160
+HIDDEN = "[…]"
+_SIGNS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_BY_FORM = re.compile(
+    "|".join((
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----\S*",
+        r"\bgh[pousr]_[A-Za-z0-9]{16,}",
+        r"\bgithub_pat_\w{20,}",
+        r"\bxox[abprs]-[\w-]{10,}",
+        r"\b(?:sk|rk|pk)_(?:live|test)_\w{8,}",
+        r"\bsk-[\w-]{16,}",
+        r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+        r"\bAIza[\w-]{30,}",
+        r"\bntn_\w{20,}|\bsecret_\w{20,}",
+        r"\bglpat-[\w-]{16,}",
+        r"\bSG\.[\w-]{16,}\.[\w-]{16,}",
+        r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
+        r"https://hooks\.slack\.com/services/\S+",
+        r"https://discord(?:app)?\.com/api/webhooks/\S+",
+        r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",  # an address of a person
+        r"(?<![\w.])\+\d[\d ()-]{7,}\d",  # a telephone number
+        r"\b01[016789]-?\d{3,4}-?\d{4}\b",
+        r"\b\d{6}-[1-4]\d{6}\b",  # a Korean resident's number
+    ))
+)  # fmt: skip
+_PASSWORD = re.compile(r"(?<=://)([^/\s:@]+):([^/\s@]+)(?=@)")
+# A reference to where a secret is kept is no secret: ${{ secrets.X }}, $TOKEN, ={{ … }}, os.environ["X"].
+_ASSIGNED = re.compile(
+    r"""(?i)((?:[\w-]*(?:password|passwd|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]*)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?)(?![\s"']*(?:\$|=?\{\{|\{|os\.|process\.|env\.|vault:|!|<|null|true|false|\d+\b(?!\w)))([^\s"',;}{)\]]{6,})"""
+)
+_IN_QUERY = re.compile(r"(?i)([?&](?:[\w-]*(?:key|token|secret|sig|signature|password)[\w-]*)=)(?![$%{])[^&\s\"']{6,}")
+
+
+def quoted(text: str, longest: int = LONGEST) -> str:
+    """The text in one line of at most so many characters, secrets and addresses of persons taken out."""
+    line = " ".join(_SIGNS.sub(" ", safe(text)).split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def safe(text: str) -> str:
+    """The text with secrets and addresses of persons taken out."""
+    text = text[:20_000]
+    text = _PASSWORD.sub(rf"\1:{HIDDEN}", text)
+    text = _BY_FORM.sub(HIDDEN, text)
+    text = _IN_QUERY.sub(rf"\1{HIDDEN}", text)
+    return _ASSIGNED.sub(rf"\1{HIDDEN}", text)
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a literal secret stands in the text; an address is none."""
+    return _ASSIGNED.search(text) is not None or any("@" not in match and not match.startswith("+") for match in _BY_FORM.findall(text))

@@ -1,0 +1,321 @@
+"""Text that is read with its places: JSON and YAML become trees whose every value knows its line and its path. Data, never instructions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from halfway.inspection.model import Fact, Span
+from halfway.inspection.quoting import quoted
+
+DEEPEST = 100  # levels of a tree
+MOST_NODES = 500_000  # also through aliases, which name a part again
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_SPACE = re.compile(r"[ \t\r\n]*")
+_WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
+_IN_PATH = re.compile(r"^[A-Za-z_][\w-]*$")
+
+
+class Unreadable(Exception):
+    """A text that cannot be read as what it claims to be; the message says why and in which line."""
+
+
+Value: TypeAlias = "dict[str, Node] | list[Node] | str | int | float | bool | None"
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A value with its place: a mapping, a list or a scalar. What is not there is a node too, without a value and without truth."""
+
+    value: Value
+    span: Span
+    there: bool = True
+    begins: int = 0  # the line of the first line of a text that begins below its key; 0: it begins in the first line of the span
+
+    @property
+    def first_line(self) -> int:
+        """The line in which the text of a scalar begins."""
+        return self.begins or self.span.line
+
+    def __bool__(self) -> bool:
+        return self.there and self.value not in (None, "", [], {})
+
+    def get(self, *path: str | int) -> Node:
+        """The value at a path of keys and places; one that is not there is missing, at the nearest place that is."""
+        node = self
+        for key in path:
+            found: Node | None = None
+            if isinstance(key, int) and isinstance(node.value, list) and -len(node.value) <= key < len(node.value):
+                found = node.value[key]
+            elif isinstance(node.value, dict):
+                found = node.value.get(str(key))
+            if found is None:
+                return Node(None, node.span, there=False)
+            node = found
+        return node
+
+    def items(self) -> Iterator[tuple[str, Node]]:
+        """The entries of a mapping; of anything else none."""
+        yield from self.value.items() if isinstance(self.value, dict) else ()
+
+    def each(self) -> Iterator[Node]:
+        """The members of a list; a single value counts as a list of one, nothing as an empty one."""
+        if isinstance(self.value, list):
+            yield from self.value
+        elif self.there and self.value is not None:
+            yield self
+
+    @property
+    def text(self) -> str:
+        """The text of a scalar as it would be written; empty for everything else."""
+        match self.value:
+            case str():
+                return self.value
+            case bool():
+                return "true" if self.value else "false"
+            case int() | float():
+                return str(self.value)
+            case _:
+                return ""
+
+    @property
+    def plain(self) -> Any:
+        """The value without places."""
+        match self.value:
+            case dict():
+                return {key: node.plain for key, node in self.value.items()}
+            case list():
+                return [node.plain for node in self.value]
+            case _:
+                return self.value
+
+    @property
+    def number(self) -> float | None:
+        """The value as a number, also one that is written as a text."""
+        try:
+            return None if isinstance(self.value, (bool, dict, list)) or self.value is None else float(self.value)
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text file that was given to be read."""
+
+    path: str  # as it is shown
+    text: str
+    unread: dict[str, str] = field(default_factory=dict[str, str], compare=False)  # by kind, why it could not be read as that
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    def line(self, number: int) -> str:
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+    def span(self, line: int, end: int = 0, at: str = "") -> Span:
+        return Span(self.path, line, end, at)
+
+    def fact(self, span: Span) -> Fact:
+        """The line at a place, made safe to show."""
+        return Fact(span, quoted(self.line(span.line)))
+
+    @cached_property
+    def json(self) -> Node | None:
+        """The text as JSON, None if it is none."""
+        try:
+            return _Json(self).whole()
+        except Unreadable as error:
+            self.unread["json"] = str(error)
+            return None
+
+    @cached_property
+    def yaml(self) -> Node | None:
+        """The first document of the text as YAML 1.2, None if it is none."""
+        try:
+            return _yaml(self)
+        except Unreadable as error:
+            self.unread["yaml"] = str(error)
+            return None
+
+
+def join(path: str, key: str | int) -> str:
+    """The path of a part."""
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    shown = key if _IN_PATH.match(key) else f"[{key!r}]"
+    return shown if not path else f"{path}{shown}" if shown.startswith("[") else f"{path}.{shown}"
+
+
+# ── JSON ──
+
+
+class _Json:
+    """Reads a text from its beginning to its end; the standard library's parser does not tell places."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self._text, self._at = source, source.text.removeprefix("\ufeff"), 0
+        self._line, self._counted, self._nodes = 1, 0, 0
+
+    def whole(self) -> Node:
+        node = self._value("", 0)
+        self._skip()
+        if self._at != len(self._text):
+            raise self._error("there is something after the value")
+        return node
+
+    def _value(self, path: str, depth: int) -> Node:
+        self._skip()
+        self._nodes += 1
+        if depth > DEEPEST or self._nodes > MOST_NODES:
+            raise self._error(f"it is deeper than {DEEPEST} levels, or has more than {MOST_NODES:,} values")
+        span = self._source.span(self._here(), at=path)
+        char = self._text[self._at : self._at + 1]
+        if char == "{":
+            value: Value = self._mapping(path, depth)
+        elif char == "[":
+            value = self._list(path, depth)
+        elif char == '"':
+            value = self._string()
+        else:
+            value = self._word()
+        return Node(value, Span(span.file, span.line, self._here(), path))
+
+    def _mapping(self, path: str, depth: int) -> dict[str, Node]:
+        found: dict[str, Node] = {}
+        self._at += 1
+        while not self._ends("}", bool(found)):
+            self._skip()
+            key = self._string()
+            self._expect(":")
+            found[key] = self._value(join(path, key), depth + 1)
+        return found
+
+    def _list(self, path: str, depth: int) -> list[Node]:
+        found: list[Node] = []
+        self._at += 1
+        while not self._ends("]", bool(found)):
+            found.append(self._value(join(path, len(found)), depth + 1))
+        return found
+
+    def _ends(self, sign: str, some: bool) -> bool:
+        self._skip()
+        if self._text.startswith(sign, self._at):
+            self._at += 1
+            return True
+        if some:
+            self._expect(",")
+        return False
+
+    def _string(self) -> str:
+        match = _STRING.match(self._text, self._at)
+        if match is None:
+            raise self._error("a text in quotation marks was expected")
+        self._at = match.end()
+        inner = match[0][1:-1]
+        return inner if "\\" not in inner else _unescaped(inner)
+
+    def _word(self) -> Value:
+        for word, value in _WORDS.items():
+            if self._text.startswith(word, self._at):
+                self._at += len(word)
+                return value
+        match = _NUMBER.match(self._text, self._at)
+        if match is None:
+            raise self._error("a value was expected")
+        self._at = match.end()
+        if len(match[0]) > 40:
+            return match[0]
+        return float(match[0]) if match[1] or match[2] else int(match[0])
+
+    def _expect(self, sign: str) -> None:
+        self._skip()
+        if not self._text.startswith(sign, self._at):
+            raise self._error(f"a {sign} was expected")
+        self._at += 1
+
+    def _skip(self) -> None:
+        match = _SPACE.match(self._text, self._at)
+        assert match is not None
+        self._at = match.end()
+
+    def _here(self) -> int:
+        self._line += self._text.count("\n", self._counted, self._at)
+        self._counted = self._at
+        return self._line
+
+    def _error(self, problem: str) -> Unreadable:
+        return Unreadable(f"line {self._here()}: {problem}")
+
+
+_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def _unescaped(text: str) -> str:
+    parts = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", lambda match: _escape(match[1]), text)
+    return parts.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _escape(sign: str) -> str:
+    return chr(int(sign[1:], 16)) if sign[0] == "u" else _ESCAPES.get(sign, sign)
+
+
+# ── YAML ──
+
+
+def _yaml(source: Source) -> Node:
+    # Loaded when a YAML file is read; it is of the extra `inspect`.
+    from ruamel.yaml import YAML  # noqa: PLC0415
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+
+    reader: Any = YAML(typ="rt", pure=True)
+    try:
+        root: Any = next(iter(reader.compose_all(source.text)), None)
+    except (YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark is not None else ""
+        raise Unreadable(where + str(getattr(error, "problem", None) or type(error).__name__)) from error
+    left = MOST_NODES
+
+    def convert(node: Any, path: str, depth: int) -> Node:
+        nonlocal left
+        left -= 1
+        if depth > DEEPEST or left < 0:
+            raise Unreadable(f"it is deeper than {DEEPEST} levels, or has more than {MOST_NODES:,} values, aliases counted each time")
+        start, end = node.start_mark, node.end_mark
+        span = Span(source.path, start.line + 1, max(start.line, end.line - (end.column == 0)) + 1, path)
+        if node.id == "mapping":
+            return Node({str(key.value): entry(key, value, path, depth + 1) for key, value in node.value}, span)
+        if node.id == "sequence":
+            return Node([convert(one, join(path, number), depth + 1) for number, one in enumerate(node.value)], span)
+        return Node(_scalar(node), span, begins=span.line + 1 if node.style in ("|", ">") else 0)
+
+    def entry(key: Any, value: Any, path: str, depth: int) -> Node:
+        """A value that begins on a line of its own is shown with its key."""
+        made = convert(value, join(path, str(key.value)), depth)
+        span = Span(source.path, key.start_mark.line + 1, made.span.end, made.span.at)
+        return Node(made.value, span, begins=made.first_line)
+
+    if root is None:
+        raise Unreadable("it is empty")
+    return convert(root, "", 0)
+
+
+def _scalar(node: Any) -> Value:
+    """YAML 1.2: `on` and `yes` are texts."""
+    text = str(node.value)
+    if node.style in ("'", '"', "|", ">"):
+        return text
+    if text in ("", "~", "null", "Null", "NULL"):
+        return None
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if re.fullmatch(r"[-+]?\d{1,18}", text):
+        return int(text)
+    if re.fullmatch(r"[-+]?\d{1,18}\.\d+", text):
+        return float(text)
+    return text
