@@ -1,0 +1,246 @@
+"""What several rules ask: whether a repeat is harmless, who repeats, what follows what. Guards are credited, and what is unknown stays so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from halfway.inspection.finding import Finding, Said, Severity
+from halfway.inspection.model import (
+    Bearing,
+    Edge,
+    Fact,
+    Flow,
+    Kind,
+    Mark,
+    OnError,
+    Receiver,
+    Repeat,
+    Repeater,
+    Repeating,
+    Span,
+    Step,
+    When,
+)
+from halfway.inspection.quoting import quoted
+
+OFFICIAL = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
+"""Where a second effect costs somebody money, stock or a right."""
+
+SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UNIT_RERUN, Repeating.RESTART, Repeating.REPLAY})
+"""Who does the same once more; a schedule, a loop and a dispatch by hand begin something new."""
+
+
+# ── a step ──
+
+
+class Proof(StrEnum):
+    """What is known about a repeat of a step."""
+
+    PROVEN = "proven"  # no second effect
+    GUARDED = "guarded"  # the vendor refuses or merges it, or it is looked for first
+    NOT = "not"  # a second effect
+    UNKNOWN = "unknown"
+
+
+def repeatability(step: Step) -> Proof:
+    """Whether a repeat of the step is harmless."""
+    effect = step.effect
+    if effect is None or not effect.outward or effect.repeat is Repeat.SAFE:
+        return Proof.PROVEN
+    if effect.repeat is Repeat.WITH_KEY and identified(step):
+        return Proof.PROVEN
+    if _guarded(step, effect.repeat):
+        return Proof.GUARDED
+    # A vendor of which no key is known may heed the identity all the same.
+    unknown = effect.repeat is Repeat.UNKNOWN or identified(step) or not effect.certain
+    if unknown or (effect.repeat is Repeat.WITH_KEY and bearing(step) is Bearing.UNKNOWN):
+        return Proof.UNKNOWN
+    return Proof.NOT
+
+
+def _guarded(step: Step, repeat: Repeat) -> bool:
+    if bearing(step) is Bearing.MUTABLE:
+        return False  # who looks for a new name never finds the old thing
+    return step.guard is not None or (repeat in (Repeat.REJECTS, Repeat.MERGES) and bearing(step) is not Bearing.MINTED)
+
+
+def bearing(step: Step) -> Bearing:
+    """What identity the step carries; a reader that says nothing about it does not know."""
+    return step.identity.bearing if step.identity is not None else Bearing.UNKNOWN
+
+
+def identified(step: Step) -> bool:
+    """Whether each attempt carries the same identity."""
+    return bearing(step) in (Bearing.STABLE, Bearing.NATURAL)
+
+
+def exposed(step: Step) -> bool:
+    """Whether a repeat has, or may have, a second effect that nothing tells from the first."""
+    return repeatability(step) in (Proof.NOT, Proof.UNKNOWN) and not identified(step)
+
+
+def outward(step: Step) -> bool:
+    """Whether it leaves something outside."""
+    return step.effect is not None and step.effect.outward
+
+
+def kinds(step: Step) -> frozenset[Kind]:
+    """What it does outside; nothing for a step without an effect."""
+    return step.effect.kinds - {Kind.READ} if step.effect is not None else frozenset()
+
+
+def only_tells(step: Step) -> bool:
+    """Whether it does nothing but tell people."""
+    return kinds(step) == {Kind.NOTIFY}
+
+
+def tells_team(step: Step) -> bool:
+    """Whether it tells nobody but the own people."""
+    return only_tells(step) and step.effect is not None and step.effect.receiver is Receiver.TEAM
+
+
+def stops(step: Step) -> bool:
+    """Whether it may fail, and what comes after it is then not done."""
+    return step.fallible and step.on_error in (OnError.STOP, OnError.ROUTE)
+
+
+def again(step: Step, *sorts: Repeating) -> Iterator[Repeater]:
+    """Who does the step again, of these sorts or else of those that do the same once more; one that tries once is none."""
+    wanted = sorts or SAME_AGAIN
+    return (repeater for repeater in step.repeaters if repeater.kind in wanted and (repeater.bound is None or repeater.bound > 1))
+
+
+def retries(step: Step) -> Iterator[Repeater]:
+    """Its automatic retries."""
+    return (repeater for repeater in again(step, Repeating.STEP_RETRY) if repeater.automatic)
+
+
+# ── the order of steps ──
+
+
+class Ways:
+    """The ways through a flow: inside a unit the order of its steps, between units the edges."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.steps = tuple(sorted(flow.steps, key=lambda step: step.order))
+        self._by_id = {step.id: step for step in self.steps}
+        self._going: dict[str, list[Edge]] = {}
+        for edge in flow.edges:
+            self._going.setdefault(edge.before, []).append(edge)
+        self._aside, self._units_aside = self._only_on_failure(flow)
+        self._entered = frozenset(edge.after for edge in flow.edges)
+        self._next = self._in_units()
+        self._after: dict[str, tuple[Step, ...]] = {}
+
+    def outward(self) -> Iterator[Step]:
+        """The steps that leave something outside."""
+        return (step for step in self.steps if outward(step))
+
+    def after(self, step: Step) -> tuple[Step, ...]:
+        """What is done later when all goes well."""
+        if step.id not in self._after:
+            self._after[step.id] = tuple(one for one in self._reached([step.id], step) if not one.marks & {Mark.FAILURE_NOTICE, Mark.RECOVERY})
+        return self._after[step.id]
+
+    def failing(self, step: Step) -> tuple[Step, ...]:
+        """What is done when the step has failed, along the edges that say so."""
+        firsts = self.failing_first(step)
+        return (*firsts, *self._reached([one.id for one in firsts], *firsts, step))
+
+    def failing_first(self, step: Step) -> tuple[Step, ...]:
+        """What is done directly when the step has failed."""
+        firsts = [edge.after for edge in self._going.get(step.id, ()) if edge.when is When.ERROR]
+        return tuple(self._by_id[one] for one in dict.fromkeys(firsts) if one in self._by_id)
+
+    def following(self, step: Step) -> tuple[Step, ...]:
+        """What comes directly after it when all goes well."""
+        edges = [edge.after for edge in self._going.get(step.id, ()) if edge.when is not When.ERROR]
+        return tuple(self._by_id[one] for one in dict.fromkeys((*edges, *self._next.get(step.id, ()))) if one in self._by_id)
+
+    def joined(self, before: Step, after: Step) -> When | None:
+        """How an edge joins the two, if one does."""
+        return next((edge.when for edge in self._going.get(before.id, ()) if edge.after == after.id), None)
+
+    def entered(self, step: Step) -> bool:
+        """Whether an edge leads to it."""
+        return step.id in self._entered
+
+    def _reached(self, starts: list[str], *without: Step) -> tuple[Step, ...]:
+        seen, waiting = set(starts), [self._by_id[one] for one in starts if one in self._by_id]
+        while waiting:
+            for one in self.following(waiting.pop()):
+                if one.id not in seen:
+                    seen.add(one.id)
+                    waiting.append(one)
+        left_out = {one.id for one in without}
+        return tuple(step for step in self.steps if step.id in seen - left_out)
+
+    def _in_units(self) -> dict[str, tuple[str, ...]]:
+        """The next step of the same unit; within a unit, what is done only after a failure has no next one but by an edge."""
+        last: dict[tuple[str, bool], str] = {}
+        following: dict[str, tuple[str, ...]] = {}
+        for step in self.steps:
+            part = (step.unit, step.id in self._aside)
+            if part[1] and step.unit not in self._units_aside:
+                continue
+            if part in last:
+                following[last[part]] = (step.id,)
+            last[part] = step.id
+        return following
+
+    def _only_on_failure(self, flow: Flow) -> tuple[frozenset[str], frozenset[str]]:
+        """The steps that are done only after a failure, and the units that are entered only then."""
+        coming: dict[str, list[Edge]] = {}
+        for edge in flow.edges:
+            coming.setdefault(edge.after, []).append(edge)
+        aside, units = set[str](), set[str]()
+        waiting = [edge.after for edge in flow.edges if edge.when is When.ERROR and edge.after in self._by_id]
+        while waiting:
+            one = waiting.pop()
+            if one in aside or not all(edge.when is When.ERROR or edge.before in aside for edge in coming.get(one, ())):
+                continue
+            aside.add(one)
+            waiting.extend(edge.after for edge in self._going.get(one, ()) if edge.after in self._by_id)
+            unit = self._by_id[one].unit
+            if unit not in units and all(self._unit(edge.before) != unit for edge in coming.get(one, ())):
+                units.add(unit)
+                waiting.extend(step.id for step in self.steps if step.unit == unit and step.order > self._by_id[one].order)
+        return frozenset(aside), frozenset(units)
+
+    def _unit(self, step: str) -> str:
+        return self._by_id[step].unit if step in self._by_id else ""
+
+
+# ── what is said ──
+
+
+def line(step: Step) -> Fact:
+    """The line of a step."""
+    return Fact(step.span, step.quote)
+
+
+def place(span: Span, *steps: Step) -> Fact:
+    """A place that a fact is about, with the quote of it that one of the steps has; without one the quote is empty."""
+    known = [fact for step in steps for fact in (*step.facts, line(step))]
+    return next((Fact(span, fact.quote) for fact in known if (fact.span.file, fact.span.line) == (span.file, span.line)), Fact(span, ""))
+
+
+def told(step: Step) -> str:
+    """The step in words, safe to show."""
+    return quoted(step.effect.told if step.effect is not None and step.effect.told else step.name)
+
+
+def found(rule: str, severity: Severity, step: Step, inference: str, *facts: Fact, **params: object) -> Finding:
+    """A finding at a step; its own line is the first fact, and `{what}` of the inference is what it does."""
+    every: dict[tuple[str, int, str], Fact] = {}
+    for fact in (line(step), *facts):
+        every.setdefault((fact.span.file, fact.span.line, fact.quote), fact)
+    return Finding(
+        rule=rule,
+        severity=severity,
+        span=step.span,
+        step=step.id,
+        facts=tuple(every.values()),
+        inference=Said(inference, {"what": told(step), **params}),
+    )
