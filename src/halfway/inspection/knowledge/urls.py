@@ -1,0 +1,75 @@
+"""Finds the row that a request is about, by its host and path. An address is only compared, never followed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from halfway.inspection.knowledge.rows import Row
+from halfway.inspection.quoting import quoted
+
+READING = frozenset(("GET", "HEAD", "OPTIONS"))
+_HOLE = "~"
+_GAPS = re.compile(r"\$?\{\{.*?\}\}|\$?\{[^{}]*\}|\$\w+|%[sd]")
+_ADDRESS = re.compile(r"^(?:[a-z][a-z0-9+.-]*://)?(?:[^/@\s]*@)?([^/:?#\s]+)(?::[\w~]+)?([^?#]*)", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,}")
+
+
+@dataclass(frozen=True)
+class Address:
+    """What can be compared of an address: what is filled in only when it runs is a hole."""
+
+    host: str  # in small letters; empty when it is not written there
+    path: str
+    shown: str  # safe to show: never what stands behind the host
+    names: frozenset[str]  # of the variables that stand for the host, in small letters
+
+
+def address(url: str) -> Address:
+    """Takes an address apart, also one with gaps of any of the formats."""
+    text = url.strip().strip("\"'`").removeprefix("=").strip()
+    names = frozenset(name.lower() for gap in _GAPS.findall(text[:200]) for name in _NAME.findall(gap))
+    match = _ADDRESS.match(_GAPS.sub(_HOLE, text)) if "://" in text or re.match(r"[\w-]+(\.[\w-]+)+(/|$)", text) else None
+    if match is None or _HOLE in match[1].split(".", 1)[-1]:
+        return Address("", "", quoted(text, 60), names or frozenset(name.lower() for name in _NAME.findall(text)))
+    return Address(match[1].lower(), re.sub(r"/{2,}", "/", match[2]).rstrip("/"), match[1].lower().replace(_HOLE, "…"), frozenset())
+
+
+class Requests:
+    """The rows by method, host and path; the rule that says more is preferred."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        found: list[tuple[int, frozenset[str], str, re.Pattern[str], str]] = []
+        self._named: list[tuple[str, str]] = []
+        for row in rows:
+            for rule in row.http:
+                methods, _, place = rule.partition(" ")
+                host, slash, path = place.partition("/")
+                weight = len(re.sub(r"\*", "", place)) + (0 if methods == "*" else 1)
+                found.append((weight, frozenset(methods.split("|")), host, _path(slash + path), row.action.id))
+            self._named += ((name, row.action.id) for name in row.named)
+        self._rules = sorted(found, key=lambda rule: (-rule[0], rule[4]))
+
+    def find(self, method: str, at: Address) -> str | None:
+        """The id of the row of a request, None if there is none."""
+        for _, methods, host, path, id in self._rules:
+            if (method in methods or "*" in methods) and fnmatchcase(at.host, host) and path.fullmatch(at.path):
+                return id
+        return None
+
+    def find_named(self, at: Address) -> str | None:
+        """The id of the row that the name of a variable tells of: inferred, never certain."""
+        for pattern, id in self._named:
+            if any(fnmatchcase(name, pattern) for name in at.names):
+                return id
+        return None
+
+
+def _path(pattern: str) -> re.Pattern[str]:
+    """`*` is one part of a path or some of it, `**` any number of parts; a hole of the address fits into a `*` only."""
+    if pattern in ("", "/**"):
+        return re.compile(".*")
+    parts = pattern.rstrip("/").split("/")[1:]
+    return re.compile("".join(r"(?:/[^/]*)*" if part == "**" else "/" + re.escape(part).replace(r"\*", r"[^/]*") for part in parts))
