@@ -32,7 +32,9 @@ _SQL_CALL = re.compile(r"\.(?:execute|executemany|exec_driver_sql|executescript|
 class Knowledge:
     """The whole base; finds the row that an expression of a format is about, or nothing. It never guesses."""
 
-    def __init__(self, rows: Sequence[Row], shell: Mapping[str, object], defaults: Mapping[str, object], tokens: Mapping[str, object]) -> None:
+    def __init__(
+        self, rows: Sequence[Row], shell: Mapping[str, object], defaults: Mapping[str, object], tokens: Mapping[str, object]
+    ) -> None:
         self._actions = {row.action.id: row.action for row in rows}
         self._commands, self._uses, self._requests = Commands(rows, shell), Uses(rows), Requests(rows)
         self._calls, self._operations, self._nodes = Calls(rows), Operations(rows, tokens), Nodes(rows, defaults)
@@ -72,7 +74,7 @@ class Knowledge:
         One that is known to do nothing outside is a READ; None: nobody knows what it does.
         """
         found = self._uses.find(action, given)
-        return None if found is None else self.effect(found[0], action.split("@")[0], certain=found[1])
+        return None if found is None else self.effect(found[0], action.split("@", maxsplit=1)[0], certain=found[1])
 
     def http(self, method: str, url: str) -> Effect | None:
         """Of a request; one that writes to a host that is not known is UNKNOWN with repeat UNKNOWN, a GET or HEAD is READ."""
@@ -111,7 +113,7 @@ class Knowledge:
             case "n8n":
                 return self._n8n(type, resource, operation)
             case "zapier":
-                return self._app("zapier", type.split("@")[0], operation or resource)
+                return self._app("zapier", type.split("@", maxsplit=1)[0], operation or resource)
             case "make":
                 return self._make(type, resource, operation)
             case _:
@@ -120,13 +122,14 @@ class Knowledge:
     # ── by format ──
 
     def _inside(self, command: Command) -> Effect | None:
-        if command.words[0] == "aws" and len(command.words) > 2:
-            return self._aws(command.words[1], command.words[2])
-        if command.words[0] in ("psql", "mysql", "mariadb", "sqlite3"):
-            text = " ; ".join(values(command, "-c", "--command", "-e", "--execute")) or " ".join(command.words[2:])
-            id = row_of(text)
-            return self.effect(id, command.words[0]) if id else None
-        return None
+        match command.words:
+            case ("aws", service, operation, *_):
+                return self._aws(service, operation)
+            case ("psql" | "mysql" | "mariadb" | "sqlite3" as program, *rest):
+                id = row_of(" ; ".join(values(command, "-c", "--command", "-e", "--execute")) or " ".join(rest[1:]))
+                return self.effect(id, program) if id else None
+            case _:
+                return None
 
     def _aws(self, service: str, operation: str) -> Effect:
         id, certain = self._operations.find(service, operation)
@@ -153,9 +156,9 @@ class Knowledge:
         return self.effect(id, told) if id else self._inferred(does, told)
 
     def _make(self, module: str, resource: str, operation: str) -> Effect | None:
-        if module.split(":")[0] == "http" and resource:
+        if module.split(":", maxsplit=1)[0] == "http" and resource:
             return self.http(operation or "GET", resource)
-        return self._app("make", module, module.split(":")[-1])
+        return self._app("make", module, module.rsplit(":", maxsplit=1)[-1])
 
     def _app(self, format: str, app: str, does: str) -> Effect | None:
         told = app if format == "make" else f"{app} {does}".strip()
@@ -168,8 +171,7 @@ class Knowledge:
         of = operation(type)
         if of is None:
             return None
-        effect = self._aws(*of)
-        return effect
+        return self._aws(*of)
 
     def _inferred(self, does: str, told: str) -> Effect | None:
         """By its verb alone: what it makes is inferred, and what a second call does is not known."""

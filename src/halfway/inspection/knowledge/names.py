@@ -9,7 +9,9 @@ from typing import Any
 
 from halfway.inspection.knowledge.rows import Row
 
-_PYTHON = re.compile(r"^(?:aio)?boto(?:3|core)\.(?:[Ss]ession(?:\(\))?\.)?(?:client|resource)\(?[\"']?\.?([\w-]*)[\"']?\)?\.(?:.*\.)?(\w+)$")
+_PYTHON = re.compile(
+    r"^(?:aio)?boto(?:3|core)\.(?:[Ss]ession(?:\(\))?\.)?(?:client|resource)\(?[\"']?\.?([\w-]*)[\"']?\)?\.(?:.*\.)?(\w+)$"
+)
 _PYTHON_SHORT = re.compile(r"^(?:aio)?boto3\.([\w-]+)\.(?:.*\.)?(\w+)$")
 _TYPESCRIPT = re.compile(r"^@aws-sdk/client-([\w-]+)\.(\w+)Command$")
 _ARN = re.compile(r"^arn:[\w-]+:states:[^:]*:[^:]*:(?:aws-sdk:)?([\w-]+):(\w+)(?:\..*)?$")
@@ -23,6 +25,7 @@ _OTHER_NAMES = {
     "docdb": "rds",
 }
 _READS = re.compile(r"^(?:get|list|describe|head|batchget|search|query|scan|select|lookup|view|check|estimate|simulate|validate|wait)")
+_MAKES, _DELETES = ("create", "run", "allocate", "purchase"), ("delete", "terminate", "remove", "purge")
 
 
 class Calls:
@@ -62,8 +65,8 @@ class Operations:
         if _READS.match(name):
             return "aws.read", True
         if name in self._tokens.get(of, ()):
-            return "aws.operation_with_token", True
-        return "aws.operation", False
+            return ("aws.create_with_token" if name.startswith(_MAKES) else "aws.operation_with_token"), True
+        return ("aws.create" if name.startswith("create") else "aws.delete" if name.startswith(_DELETES) else "aws.operation"), False
 
 
 def operation(name: str, service: str = "") -> tuple[str, str] | None:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, fields
 from datetime import date
 from enum import StrEnum
 from importlib.resources import files
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 from halfway.inspection.knowledge.action import Action, Key, Trust
 from halfway.inspection.model import Kind, Repeat, Reversible
 
 E = TypeVar("E", bound=StrEnum)
+_ROOM = "halfway.inspection.knowledge"
 _SAID = ("id", "probe", "compensation")
 _NEEDED = (*_SAID, "kinds", "repeat", "reversible", "mails", "sources", "checked", "trust")
 
@@ -51,6 +52,7 @@ class Row:
 
 
 _MATCHES = tuple(field.name for field in fields(Row) if field.name != "action")
+_COMMAND, _USE = frozenset(("run", "with", "without")), frozenset(("action", "with", "without"))
 _KEYS = frozenset((*_NEEDED, "key", "minted_by_sdk", *_MATCHES))
 
 
@@ -75,10 +77,19 @@ class _Table:
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
-        value = self.table.get(key, [])
+        value: list[Any] = self.table.get(key, [])
         if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
             self.fail(f"{key} must be a list of texts")
         return tuple(value)
+
+    def inner(self, value: object, known: frozenset[str], needed: str, problem: str) -> Mapping[str, Any]:
+        """A table within the row, with these keys and no others."""
+        if not isinstance(value, dict):
+            self.fail(problem)
+        found = cast("dict[str, Any]", value)
+        if not found.keys() <= known or not found.get(needed):
+            self.fail(problem)
+        return found
 
     def flag(self, key: str) -> bool:
         value = self.table.get(key, False)
@@ -95,7 +106,7 @@ class _Table:
 def rows() -> tuple[Row, ...]:
     """All rows of the files that come with the package, by id."""
     found: dict[str, Row] = {}
-    folder = files(__package__) / "data"
+    folder = files(_ROOM) / "data"
     for file in sorted((one for one in folder.iterdir() if one.name.endswith(".toml")), key=lambda one: one.name):
         for row in parse(file.name, file.read_text("utf-8")):
             if row.action.id in found:
@@ -106,7 +117,7 @@ def rows() -> tuple[Row, ...]:
 
 def table(name: str) -> Mapping[str, Any]:
     """A table that the lookups need beside the rows."""
-    return tomllib.loads((files(__package__) / "data" / "tables" / f"{name}.toml").read_text("utf-8"))
+    return tomllib.loads((files(_ROOM) / "data" / "tables" / f"{name}.toml").read_text("utf-8"))
 
 
 def parse(file: str, text: str) -> Iterator[Row]:
@@ -161,11 +172,9 @@ def _action(read: _Table) -> Action:
 
 
 def _key(read: _Table) -> Key | None:
-    value = read.table.get("key")
-    if value is None:
+    if "key" not in read.table:
         return None
-    if not isinstance(value, dict) or not value.keys() <= {"where", "seconds"} or not value.get("where"):
-        read.fail("key must say where, and may say seconds")
+    value = read.inner(read.table["key"], frozenset(("where", "seconds")), "where", "key must say where, and may say seconds")
     seconds = value.get("seconds")
     if seconds is not None and (type(seconds) is not int or seconds <= 0):
         read.fail("seconds of the key must be a whole number above zero")
@@ -175,15 +184,17 @@ def _key(read: _Table) -> Key | None:
 def _command(read: _Table, one: object) -> CommandRule:
     if isinstance(one, str) and one:
         return CommandRule(one)
-    if not isinstance(one, dict) or not one.keys() <= {"run", "with", "without"} or not one.get("run"):
-        read.fail("an entry of shell is a text, or a table of run, with and without")
-    return CommandRule(str(one["run"]), tuple(one.get("with", ())), tuple(one.get("without", ())))
+    told = read.inner(one, _COMMAND, "run", "an entry of shell is a text, or a table of run, with and without")
+    return CommandRule(str(told["run"]), tuple(told.get("with", ())), tuple(told.get("without", ())))
 
 
 def _use(read: _Table, one: object) -> UseRule:
     if isinstance(one, str) and one:
         return UseRule(one.lower())
-    if not isinstance(one, dict) or not one.keys() <= {"action", "with", "without"} or not one.get("action"):
-        read.fail("an entry of uses is a text, or a table of action, with and without")
-    given, without = (tuple((str(key), str(value)) for key, value in one.get(part, {}).items()) for part in ("with", "without"))
-    return UseRule(str(one["action"]).lower(), given, without)
+    told = read.inner(one, _USE, "action", "an entry of uses is a text, or a table of action, with and without")
+    given, without = (_inputs(told.get(part, {})) for part in ("with", "without"))
+    return UseRule(str(told["action"]).lower(), given, without)
+
+
+def _inputs(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((key, str(value)) for key, value in values.items())

@@ -147,7 +147,7 @@ def values(command: Command, *names: str) -> list[str]:
 
 
 def _match(pattern: Sequence[str], words: Sequence[str]) -> list[str] | None:
-    """The words that fit; `...` stands for any number of others, `a|b` for one of them, `*` for anything."""
+    """The words that fit; `...` stands for any number of others, `a|b` for one of them, `*` for anything, which is not told."""
     if not pattern:
         return []
     if pattern[0] == _SOME:
@@ -159,4 +159,4 @@ def _match(pattern: Sequence[str], words: Sequence[str]) -> list[str] | None:
     if not words or not any(fnmatchcase(words[0], one) for one in pattern[0].split("|")):
         return None
     rest = _match(pattern[1:], words[1:])
-    return None if rest is None else [words[0], *rest]
+    return None if rest is None else [*(words[:1] if pattern[0] != "*" else ()), *rest]

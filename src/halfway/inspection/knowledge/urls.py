@@ -53,9 +53,11 @@ class Requests:
         self._rules = sorted(found, key=lambda rule: (-rule[0], rule[4]))
 
     def find(self, method: str, at: Address) -> str | None:
-        """The id of the row of a request, None if there is none."""
+        """The id of the row of a request, None if there is none. A gap may stand for two parts: for owner and repository."""
+        wider = at.path.replace(f"/{_HOLE}/", f"/{_HOLE}/{_HOLE}/", 1)
         for _, methods, host, path, id in self._rules:
-            if (method in methods or "*" in methods) and fnmatchcase(at.host, host) and path.fullmatch(at.path):
+            fits = (method in methods or "*" in methods) and fnmatchcase(at.host, host)
+            if fits and (path.fullmatch(at.path) or path.fullmatch(wider)):
                 return id
         return None
 

@@ -42,7 +42,7 @@ class Uses:
 
 
 def _name(action: str) -> str:
-    return action.split("@")[0].strip().lower().removeprefix("https://github.com/")
+    return action.split("@", maxsplit=1)[0].strip().lower().removeprefix("https://github.com/")
 
 
 def _fits(rule: UseRule, inputs: Mapping[str, str]) -> bool | None:

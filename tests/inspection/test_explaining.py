@@ -1,0 +1,71 @@
+"""What the knowledge base says of an action in sentences."""
+
+from dataclasses import replace
+
+from halfway.inspection.knowledge import load
+from halfway.inspection.knowledge.explaining import KINDS, REPEATS, REVERSIBLE, TRUSTS, explain
+from halfway.inspection.knowledge.rows import parse
+from halfway.inspection.model import Kind, Repeat, Reversible
+
+(ROW,) = parse(
+    "made.toml",
+    """
+[[action]]
+id = "vendor.pay"
+kinds = ["NOTIFY", "MONEY"]
+repeat = "with_key"
+reversible = "window"
+key = { where = "header X-Key", seconds = 600 }
+minted_by_sdk = true
+probe = "GET /things"
+compensation = "Refund it."
+mails = true
+sources = ["https://vendor.example/a", "https://vendor.example/b"]
+checked = 2026-11-29
+trust = "known"
+""",
+)
+
+
+def said(**changes: object) -> list[str]:
+    return [one.text.format(**one.params) for one in explain(replace(ROW.action, **changes))]
+
+
+def test_everything_that_is_known_is_said_in_order() -> None:
+    assert said() == [
+        "vendor.pay",
+        "It tells people something.",
+        "It moves money, or promises it.",
+        "A second call is safe only with the same key as the first.",
+        "The receiver tells a repeat by: header X-Key",
+        "It remembers that for 600 seconds.",
+        "The SDK makes a key for each call when none is given; that protects only the SDK's own retries.",
+        "To look without changing anything: GET /things",
+        "It can be taken back for a while, or in part.",
+        "To set it right: Refund it.",
+        "People hear of it, and of every repeat.",
+        "Needs confirmation: the sources are official, and were not read again on 2026-11-29.",
+        "Source: https://vendor.example/a",
+        "Source: https://vendor.example/b",
+    ]
+
+
+def test_what_is_not_there_is_said_too() -> None:
+    assert said(key=None, repeat=Repeat.UNKNOWN, reversible=Reversible.NO, probe="none", compensation="none", mails=False)[3:-3] == [
+        "What a second call does is not known.",
+        "There is no way to look whether it has happened.",
+        "It cannot be taken back.",
+        "There is nothing that takes it back: hand it to a person.",
+    ]
+
+
+def test_there_is_a_sentence_for_every_word() -> None:
+    assert (set(KINDS), set(REPEATS), set(REVERSIBLE)) == (set(Kind), set(Repeat), set(Reversible))
+    assert len(TRUSTS) == 3
+
+
+def test_every_row_of_the_base_can_be_explained() -> None:
+    for action in load().actions():
+        lines = [one.text.format(**one.params) for one in explain(action)]
+        assert lines[0] == action.id
+        assert lines[-len(action.sources) :] == [f"Source: {source}" for source in action.sources]
