@@ -77,10 +77,12 @@ class _Table:
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
-        value: list[Any] = self.table.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+        value = self.table.get(key, [])
+        found = cast("list[object]", value) if isinstance(value, list) else [None]
+        texts = tuple(one for one in found if isinstance(one, str) and one)
+        if len(texts) != len(found):
             self.fail(f"{key} must be a list of texts")
-        return tuple(value)
+        return texts
 
     def inner(self, value: object, known: frozenset[str], needed: str, problem: str) -> Mapping[str, Any]:
         """A table within the row, with these keys and no others."""
