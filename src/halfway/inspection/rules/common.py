@@ -1,4 +1,4 @@
-"""What several rules ask: whether a repeat is harmless, who repeats, what follows what. Guards are credited, and what is unknown stays so."""
+"""What several rules ask: whether a repeat is harmless, who repeats, what follows what. Guards are credited; what is unknown stays so."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def kinds(step: Step) -> frozenset[Kind]:
 
 def only_tells(step: Step) -> bool:
     """Whether it does nothing but tell people."""
-    return kinds(step) == {Kind.NOTIFY}
+    return kinds(step) == frozenset({Kind.NOTIFY})
 
 
 def tells_team(step: Step) -> bool:
