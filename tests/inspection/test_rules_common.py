@@ -82,6 +82,13 @@ def test_inside_a_unit_the_order_counts_and_between_units_the_edges() -> None:
     assert names(ways.after(c)) == []
 
 
+def test_a_unit_that_tells_its_branches_by_edges_is_not_read_in_its_order() -> None:
+    look, new, old, end = (step(name, line) for name, line in (("look", 10), ("new", 11), ("old", 12), ("end", 13)))
+    ways = Ways(flow(look, new, old, end, edges=(*edges("look", "new", "end"), *edges("look", "old", "end"))))
+    assert names(ways.after(new)) == ["end"]
+    assert names(ways.after(look)) == ["new", "old", "end"]
+
+
 def test_what_is_done_only_after_a_failure_does_not_follow_a_success() -> None:
     a, back, told, b = step("a", 10), step("back", 11), step("told", 12), step("b", 13)
     ways = Ways(flow(a, back, told, b, edges=(edge("a", "back", When.ERROR), edge("back", "told"))))

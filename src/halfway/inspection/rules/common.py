@@ -120,7 +120,7 @@ def retries(step: Step) -> Iterator[Repeater]:
 
 
 class Ways:
-    """The ways through a flow: inside a unit the order of its steps, between units the edges."""
+    """The ways through a flow: the edges, and inside a unit that has none of its own the order of its steps."""
 
     def __init__(self, flow: Flow) -> None:
         self.steps = tuple(sorted(flow.steps, key=lambda step: step.order))
@@ -130,7 +130,7 @@ class Ways:
             self._going.setdefault(edge.before, []).append(edge)
         self._aside, self._units_aside = self._only_on_failure(flow)
         self._entered = frozenset(edge.after for edge in flow.edges)
-        self._next = self._in_units()
+        self._next = self._in_units(flow)
         self._after: dict[str, tuple[Step, ...]] = {}
 
     def outward(self) -> Iterator[Step]:
@@ -178,13 +178,14 @@ class Ways:
         left_out = {one.id for one in without}
         return tuple(step for step in self.steps if step.id in seen - left_out)
 
-    def _in_units(self) -> dict[str, tuple[str, ...]]:
+    def _in_units(self, flow: Flow) -> dict[str, tuple[str, ...]]:
         """The next step of the same unit; within a unit, what is done only after a failure has no next one but by an edge."""
+        drawn = {self._unit(edge.before) for edge in flow.edges if self._is_own_way(edge)}
         last: dict[tuple[str, bool], str] = {}
         following: dict[str, tuple[str, ...]] = {}
         for step in self.steps:
             part = (step.unit, step.id in self._aside)
-            if part[1] and step.unit not in self._units_aside:
+            if step.unit in drawn or (part[1] and step.unit not in self._units_aside):
                 continue
             if part in last:
                 following[last[part]] = (step.id,)
@@ -209,6 +210,10 @@ class Ways:
                 units.add(unit)
                 waiting.extend(step.id for step in self.steps if step.unit == unit and step.order > self._by_id[one].order)
         return frozenset(aside), frozenset(units)
+
+    def _is_own_way(self, edge: Edge) -> bool:
+        """Whether it joins two steps of one unit when all goes well: a unit with such edges tells its branches by them."""
+        return edge.when is not When.ERROR and edge.before not in self._aside and self._unit(edge.before) == self._unit(edge.after)
 
     def _unit(self, step: str) -> str:
         return self._by_id[step].unit if step in self._by_id else ""
