@@ -23,6 +23,7 @@ from halfway.inspection.model import (
     Starting,
     Step,
     Undo,
+    Unread,
     When,
 )
 from halfway.inspection.rules import all_rules
@@ -143,7 +144,7 @@ def test_r02_the_engine_repeats_by_default() -> None:
     assert "up to 5 times" in text("R-02", bad)
     endless = repeater(Repeating.REDELIVERY, None, line=3, default=True)
     worse = flow(step("pay", 10, PAY, identity=KEYLESS, repeaters=(endless,)))
-    assert told(findings(RULES["R-02"], worse)[0]) == ("R-02", "HIGH", "pay", [10, 3])
+    assert told(findings(RULES["R-02"], worse)[0]) == ("R-02", "HIGH", "pay", [10])
     assert "without end" in text("R-02", worse)
 
 
@@ -155,6 +156,11 @@ def test_r02_is_silent_where_the_file_says_it_or_a_repeat_is_harmless() -> None:
         flow(step("pay", 10, PAY, identity=identity(Bearing.STABLE), repeaters=(unseen,))),
         flow(step("pay", 10, PAY, identity=KEYLESS, repeaters=(repeater(Repeating.STEP_RETRY, 1, default=True),))),
     )
+
+
+def test_r02_a_place_that_does_not_say_it_is_no_fact() -> None:
+    unseen = repeater(Repeating.STEP_RETRY, default=True)
+    assert only("R-02", flow(step("pay", 10, PAY, identity=KEYLESS, repeaters=(unseen,)))) == ("R-02", "HIGH", "pay", [10])
 
 
 # ── R-03 ──
@@ -258,7 +264,13 @@ def test_r06_is_silent_when_the_message_is_last_or_nothing_that_it_tells_of_foll
         flow(mail, step("ticket", 12, TICKET, on_error=OnError.CONTINUE)),
         flow(mail, step("ticket", 12, TICKET, unit="another")),
         flow(step("mail", 10, MAIL, marks=marked(Mark.FAILURE_NOTICE)), step("ticket", 12, TICKET)),
+        flow(step("release", 10, effect(Kind.PUBLISH, Kind.NOTIFY)), step("ticket", 12, TICKET)),
     )
+
+
+def test_r06_a_bill_that_is_sent_to_a_customer_tells_as_well() -> None:
+    bill = step("bill", 10, effect(Kind.MONEY, Kind.NOTIFY, receiver=Receiver.CUSTOMER))
+    assert only("R-06", flow(bill, step("ticket", 12, TICKET))) == ("R-06", "HIGH", "bill", [10, 12])
 
 
 # ── R-07 ──
@@ -313,7 +325,8 @@ def test_r07_is_silent_when_the_message_asks_for_the_outcome_or_tells_it() -> No
         (PAY, "BLOCKER", "a second time"),
         (STOCK, "BLOCKER", "a second time"),
         (TICKET, "HIGH", "a second time"),
-        (POST, "MEDIUM", "not known"),
+        (effect(Kind.CREATE, repeat=Repeat.UNKNOWN), "MEDIUM", "not known"),
+        (POST, "LOW", "not known"),
     ],
 )
 def test_r08_running_a_unit_again_repeats_its_earlier_effects(does: Any, severity: str, word: str) -> None:
@@ -417,6 +430,12 @@ def test_r11_a_newer_run_ends_an_older_one() -> None:
     assert only("R-11", flow(step("up", 10, PUBLISH), guards=(guard(5, unit="job", cancels=True),)))[2] == "up"
 
 
+def test_r11_what_cannot_be_read_and_is_guarded_counts() -> None:
+    local = {"opaque": Unread("./deploy", "why", span(10)), "gate": Gate("environment", span(7))}
+    assert only("R-11", flow(step("up", 10, **local), guards=(guard(5, cancels=True),))) == ("R-11", "HIGH", "up", [10, 5])
+    silent("R-11", flow(step("up", 10, opaque=local["opaque"]), guards=(guard(5, cancels=True),)))
+
+
 def test_r11_is_silent_when_runs_wait_or_only_tests_are_ended() -> None:
     silent(
         "R-11",
@@ -457,6 +476,18 @@ def test_r13_a_later_step_needs_what_has_failed() -> None:
     assert only("R-13", bad) == ("R-13", "HIGH", "ticket", [10, 12])
     follows = flow(step("publish", 10, PUBLISH, on_error=OnError.SWALLOW), step("tag", 12, effect(Kind.GIT)))
     assert only("R-13", follows) == ("R-13", "MEDIUM", "publish", [10, 12])
+
+
+def test_r13_nobody_learns_that_the_last_effect_was_not_done() -> None:
+    lost = flow(step("ticket", 10, TICKET, on_error=OnError.SWALLOW))
+    assert only("R-13", lost) == ("R-13", "MEDIUM", "ticket", [10])
+    handed = step("queue", 12, effect(Kind.ENQUEUE), unit="another")
+    silent(
+        "R-13",
+        flow(step("ticket", 10, TICKET, on_error=OnError.CONTINUE)),
+        flow(step("chat", 10, CHAT, on_error=OnError.SWALLOW)),
+        flow(step("ticket", 10, TICKET, on_error=OnError.SWALLOW), handed, edges=(edge("ticket", "queue", When.ERROR),)),
+    )
 
 
 def test_r13_is_silent_when_the_failure_stops_or_is_asked_for() -> None:
@@ -571,6 +602,8 @@ def test_r17_later_effects_wait_for_what_only_this_run_did() -> None:
         release, step("other", 11, TICKET, unit="a"), gated("docker", 20, needs_output_of=("release",)), edges=edges("other", "docker")
     )
     assert only("R-17", named) == ("R-17", "HIGH", "docker", [20, 10])
+    unread = step("docker", 20, unit="b", condition=GATE, opaque=Unread("./publish.yml", "why", span(20)))
+    assert only("R-17", flow(release, unread, edges=edges("release", "docker"))) == ("R-17", "HIGH", "docker", [20, 10])
     way_past = flow(release, gated("docker", 20, f"{GATE} || inputs.force"), edges=edges("release", "docker"))
     assert only("R-17", way_past)[1] == "MEDIUM"
 
@@ -648,6 +681,14 @@ def test_r20_is_a_blocker_for_money_when_the_later_failure_has_its_way() -> None
     assert only("R-20", flow(*steps, edges=ways)) == ("R-20", "BLOCKER", "charge", [10, 20, 30])
     refund = step("sorry", 30, PAY, unit="c", marks=marked(Mark.RECOVERY))
     silent("R-20", flow(*steps[:2], refund, edges=ways))
+
+
+def test_r20_a_later_result_that_says_failed_is_a_way_of_the_failure_too() -> None:
+    refused = step("refused", 30, TICKET, unit="c", extra={"branch": "failure"})
+    steps = step("charge", 10, PAY, unit="a"), step("ship", 20, STOCK, unit="b"), refused
+    ways = edges("charge", "ship", "refused")
+    assert told(findings(RULES["R-20"], flow(*steps, edges=ways))[0]) == ("R-20", "BLOCKER", "charge", [10, 20, 30])
+    silent("R-20", flow(*steps[:2], step("more", 30, TICKET, unit="c"), edges=ways[:1]))
 
 
 def test_r20_is_silent_when_it_is_taken_back_or_cannot_be() -> None:

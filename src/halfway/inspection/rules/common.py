@@ -233,6 +233,12 @@ def place(span: Span, *steps: Step) -> Fact:
     return next((Fact(span, fact.quote) for fact in known if (fact.span.file, fact.span.line) == (span.file, span.line)), Fact(span, ""))
 
 
+def again_at(repeater: Repeater, *steps: Step) -> tuple[Fact, ...]:
+    """Where it is said that it is done again; what the file does not say is no fact of it."""
+    fact = place(repeater.span, *steps)
+    return () if repeater.default and not fact.quote else (fact,)
+
+
 def told(step: Step) -> str:
     """The step in words, safe to show."""
     return quoted(step.effect.told if step.effect is not None and step.effect.told else step.name)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeating
-from halfway.inspection.rules.common import Ways, again, exposed, found, place
+from halfway.inspection.rules.common import Ways, again, again_at, exposed, found
 
 BOUNDED = "The engine tries {what} up to {attempts} times by default; the file reads as if it happened once."
 ENDLESS = "The engine tries {what} again without end by default; the file reads as if it happened once."
@@ -19,7 +19,7 @@ def check(case: Case) -> Iterator[Finding]:
         if unseen is None or not exposed(step):
             continue
         text = ENDLESS if unseen.bound is None else BOUNDED
-        yield found(RULE.id, Severity.HIGH, step, text, place(unseen.span, step), attempts=unseen.bound)
+        yield found(RULE.id, Severity.HIGH, step, text, *again_at(unseen, step), attempts=unseen.bound)
 
 
 RULE = Rule(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Step
-from halfway.inspection.rules.common import Proof, Ways, exposed, found, line, place, repeatability, retries, stops, tells_team
+from halfway.inspection.rules.common import Proof, Ways, again_at, exposed, found, line, repeatability, retries, stops, tells_team
 
 TWICE = "{what} has succeeded when {later} fails; the retry begins before both, and {what} happens a second time."
 UNKNOWN = (
@@ -23,7 +23,7 @@ def check(case: Case) -> Iterator[Finding]:
         later = next((one for one in ways.after(step) if (one.unit, one.scope) == (step.unit, step.scope) and stops(one)), None)
         if later is not None:
             text = TWICE if repeatability(step) is Proof.NOT else UNKNOWN
-            yield found(RULE.id, _severity(step), step, text, line(later), place(retry.span, step, later), later=later.name)
+            yield found(RULE.id, _severity(step), step, text, line(later), *again_at(retry, step, later), later=later.name)
 
 
 def _severity(step: Step) -> Severity:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Bearing
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import Proof, Ways, again, found, place, repeatability
+from halfway.inspection.rules.common import Proof, Ways, again, again_at, found, place, repeatability
 
 INFERENCE = "Each attempt of {what} makes a new key ({key}); a repeat looks like another action to the receiver."
 
@@ -18,7 +18,7 @@ def check(case: Case) -> Iterator[Finding]:
         repeat = next(again(step), None)
         if minted is None or repeat is None or repeatability(step) in (Proof.PROVEN, Proof.GUARDED):
             continue
-        facts = place(minted.span, step), place(repeat.span, step)
+        facts = place(minted.span, step), *again_at(repeat, step)
         yield found(RULE.id, Severity.HIGH, step, INFERENCE, *facts, key=quoted(minted.expression))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.knowledge import Key
 from halfway.inspection.model import Repeat, Repeater, Repeating, Step
-from halfway.inspection.rules.common import Ways, again, found, identified, place
+from halfway.inspection.rules.common import Ways, again, again_at, found, identified
 
 INFERENCE = "The receiver remembers the key of {what} for {hours} hours; a repeat may come later, and is then taken for a new action."
 DAYS = 24 * 3600
@@ -23,7 +23,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         late = next((one for one in again(step) if _after(one, key.seconds, case.flow.format)), None)
         if late is not None:
-            yield found(RULE.id, Severity.MEDIUM, step, INFERENCE, place(late.span, step), hours=f"{round(key.seconds / 3600, 1):g}")
+            yield found(RULE.id, Severity.MEDIUM, step, INFERENCE, *again_at(late, step), hours=f"{round(key.seconds / 3600, 1):g}")
 
 
 def _key(case: Case, step: Step) -> Key | None:

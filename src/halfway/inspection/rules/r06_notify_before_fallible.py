@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Mark, Step
+from halfway.inspection.model import Kind, Mark, Receiver, Step
 from halfway.inspection.rules.common import Ways, found, kinds, line, only_tells, outward, stops, tells_team
 
 CUSTOMER = "When {later} fails, or is never reached, a customer has been told by {what} already, and a repeat tells it again."
@@ -16,12 +16,18 @@ UNKNOWN = "When {later} fails, or is never reached, somebody, perhaps a customer
 def check(case: Case) -> Iterator[Finding]:
     ways = Ways(case.flow)
     for step in ways.outward():
-        if Kind.NOTIFY not in kinds(step) or step.marks & {Mark.FAILURE_NOTICE, Mark.RECOVERY}:
+        if not _tells(step) or step.marks & {Mark.FAILURE_NOTICE, Mark.RECOVERY}:
             continue
         later = next((one for one in ways.after(step) if _is_told_of(one)), None)
         if later is not None:
             severity = Severity.MEDIUM if tells_team(step) else Severity.HIGH
             yield found(RULE.id, severity, step, _text(step), line(later), later=later.name)
+
+
+def _tells(step: Step) -> bool:
+    """Whether it is there to tell somebody; a release of which some people hear as well is not."""
+    meant = Mark.SUCCESS_NOTICE in step.marks or (step.effect is not None and step.effect.receiver is Receiver.CUSTOMER)
+    return only_tells(step) or (meant and Kind.NOTIFY in kinds(step))
 
 
 def _is_told_of(later: Step) -> bool:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Repeater, Repeating, Step
-from halfway.inspection.rules.common import Proof, Ways, again, exposed, found, kinds, line, outward, place, repeatability, stops
+from halfway.inspection.rules.common import Proof, Ways, again, again_at, exposed, found, kinds, line, outward, repeatability, stops
 
 TWICE = "When {later} fails, running {unit} again does {what} a second time."
+UNKNOWN_KIND = frozenset({Kind.UNKNOWN})
 UNKNOWN = "When {later} fails, running {unit} again does {what} again; whether that has a second effect is not known."
 
 
@@ -28,7 +29,7 @@ def _at(ways: Ways, step: Step) -> Finding | None:
             repeat = next((one for one in again(step) if _over_both(one, step, later)), None)
             if repeat is not None:
                 text = TWICE if repeatability(step) is Proof.NOT else UNKNOWN
-                facts = line(later), place(repeat.span, step, later)
+                facts = line(later), *again_at(repeat, step, later)
                 return found(RULE.id, _severity(step), step, text, *facts, later=later.name, unit=step.unit)
     return None
 
@@ -40,7 +41,9 @@ def _over_both(repeater: Repeater, step: Step, later: Step) -> bool:
 def _severity(step: Step) -> Severity:
     if kinds(step) & {Kind.MONEY, Kind.RECORD}:
         return Severity.BLOCKER
-    return Severity.HIGH if repeatability(step) is Proof.NOT else Severity.MEDIUM
+    if repeatability(step) is Proof.NOT:
+        return Severity.HIGH
+    return Severity.LOW if kinds(step) == UNKNOWN_KIND else Severity.MEDIUM
 
 
 RULE = Rule(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Bearing, Kind, Repeat, Step
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import Ways, again, found, kinds, place
+from halfway.inspection.rules.common import Ways, again, again_at, found, kinds, place
 
 ANOTHER = "Running it again computes a new name for {what} ({name}), so that a second one is made and no receiver can refuse it."
 LOOKED = "The name for {what} is computed from what is the newest ({name}); whether the look before it finds the first one is not known."
@@ -19,7 +19,7 @@ def check(case: Case) -> Iterator[Finding]:
         repeat = next(again(step), None)
         if mutable is None or repeat is None or step.effect is None or step.effect.repeat is Repeat.SAFE:
             continue
-        facts = [place(mutable.span, step), place(repeat.span, step)]
+        facts = [place(mutable.span, step), *again_at(repeat, step)]
         if step.guard is not None:
             facts.append(place(step.guard, step))
         text = ANOTHER if step.guard is None else LOOKED

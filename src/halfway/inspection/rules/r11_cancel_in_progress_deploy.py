@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind
+from halfway.inspection.model import Kind, Step
 from halfway.inspection.rules.common import Ways, found, kinds, place
 
 INFERENCE = "A newer run ends this one wherever it is, also in the middle of {what}."
@@ -15,9 +15,14 @@ HALVED = frozenset({Kind.DEPLOY, Kind.PUBLISH, Kind.MONEY, Kind.GIT})
 def check(case: Case) -> Iterator[Finding]:
     ways = Ways(case.flow)
     for guard in case.flow.guards:
-        step = next((one for one in ways.outward() if guard.unit in ("", one.unit) and kinds(one) & HALVED), None)
+        step = next((one for one in ways.steps if guard.unit in ("", one.unit) and _is_halved(one)), None)
         if guard.cancels and step is not None:
             yield found(RULE.id, Severity.HIGH, step, INFERENCE, place(guard.span, step))
+
+
+def _is_halved(step: Step) -> bool:
+    """Whether half of it does harm; what could not be read and somebody guards is taken for it."""
+    return bool(kinds(step) & HALVED) or (step.opaque is not None and step.gate is not None)
 
 
 RULE = Rule(

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import OnError, Step
-from halfway.inspection.rules.common import Ways, found, line, only_tells, outward
+from halfway.inspection.rules.common import Ways, found, line, only_tells, outward, tells_team
 
 NEEDS = "When {what} fails, {later} goes on with a result that is not there."
 FOLLOWS = "When {what} fails, {later} is done as if it had succeeded."
+ENDS = "When {what} fails, the run ends as if it had succeeded, and nobody learns that it was not done."
 _ASKS = re.compile(r"\b(?:outcome|conclusion)\b")
 
 
@@ -26,6 +27,8 @@ def check(case: Case) -> Iterator[Finding]:
             yield found(RULE.id, Severity.HIGH, step, NEEDS, line(needing), later=needing.name)
         elif after is not None:
             yield found(RULE.id, Severity.MEDIUM, step, FOLLOWS, line(after), later=after.name)
+        elif step.on_error is OnError.SWALLOW and not tells_team(step) and not ways.failing(step):
+            yield found(RULE.id, Severity.MEDIUM, step, ENDS)
 
 
 def _built(after: tuple[Step, ...], unasked: list[Step]) -> Step | None:

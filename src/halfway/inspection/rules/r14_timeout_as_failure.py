@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Kind, Mark, Receiver, Repeat, Step
-from halfway.inspection.rules.common import Ways, exposed, found, kinds, line, outward, place, retries
+from halfway.inspection.rules.common import Ways, again_at, exposed, found, kinds, line, outward, retries
 
 RETRIED = "{what} is taken for failed after {seconds} seconds and done again, though it may have happened."
 BOOKED = "When the answer of {what} is lost, {then} follows as if it had not happened; nothing looks first."
@@ -25,7 +25,7 @@ def check(case: Case) -> Iterator[Finding]:
             severity = Severity.MEDIUM if kinds(step) == UNKNOWN else Severity.HIGH
             yield found(RULE.id, severity, step, BOOKED, line(then), then=then.name)
         elif step.timeout is not None and retry is not None and exposed(step):
-            facts: tuple[Fact, ...] = (*(fact for fact in step.facts if "timeout" in fact.span.at), place(retry.span, step))
+            facts: tuple[Fact, ...] = (*(fact for fact in step.facts if "timeout" in fact.span.at), *again_at(retry, step))
             yield found(RULE.id, Severity.HIGH, step, RETRIED, *facts, seconds=f"{step.timeout:g}")
 
 

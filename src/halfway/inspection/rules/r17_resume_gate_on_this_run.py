@@ -18,7 +18,9 @@ MAKES = frozenset({Kind.PUBLISH, Kind.CREATE, Kind.DEPLOY, Kind.GIT, Kind.MONEY,
 def check(case: Case) -> Iterator[Finding]:
     ways = Ways(case.flow)
     said: set[tuple[str, str]] = set()
-    for step in ways.outward():
+    for step in ways.steps:
+        if not outward(step) and step.opaque is None:
+            continue
         gate = step.unit, step.condition
         if gate in said or step.guard is not None or not _DONE_NOW.search(step.condition):
             continue

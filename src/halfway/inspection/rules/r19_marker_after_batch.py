@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Mark, Repeating, Step
-from halfway.inspection.rules.common import Proof, Ways, exposed, found, line, place, repeatability
+from halfway.inspection.rules.common import Proof, Ways, again_at, exposed, found, line, repeatability
 
 TWICE = "A stop in the middle of the loop leaves {cursor} undone, and the next run does {what} again for all that were done."
 UNKNOWN = "A stop in the middle of the loop leaves {cursor} undone; whether {what} then has a second effect for those done is not known."
@@ -24,7 +24,7 @@ def check(case: Case) -> Iterator[Finding]:
         cursor = next((one for one in marks if Mark.CURSOR in one.marks), None)
         if cursor is not None:
             text = TWICE if repeatability(step) is Proof.NOT else UNKNOWN
-            loop = (place(one.span, step) for one in step.repeaters if one.kind is Repeating.LOOP)
+            loop = (fact for one in step.repeaters if one.kind is Repeating.LOOP for fact in again_at(one, step))
             yield found(RULE.id, Severity.HIGH, step, text, *loop, line(cursor), cursor=cursor.name)
 
 

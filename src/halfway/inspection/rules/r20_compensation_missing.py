@@ -28,13 +28,20 @@ def _at(flow: Flow, ways: Ways, step: Step) -> Finding | None:
     branches = [(one, ways.failing(one)) for one in later]
     if any(Mark.RECOVERY in back.marks for _, branch in branches for back in branch):
         return None  # something is taken back; whether all of it is another rule's question
-    modelled = next(((one, branch[0]) for one, branch in branches if branch), None)
+    modelled = next(((one, branch[0]) for one, branch in branches if branch), None) or _chosen(later)
     if modelled is not None and Kind.MONEY in kinds(step):
         facts = line(modelled[0]), line(modelled[1])
         return found(RULE.id, Severity.BLOCKER, step, MODELLED, *facts, later=modelled[0].name, branch=modelled[1].name)
     if later and flow.undoes:
         return found(RULE.id, Severity.HIGH, step, ENGINE, line(later[0]), later=later[0].name)
     return None
+
+
+def _chosen(later: list[Step]) -> tuple[Step, Step] | None:
+    """A later step, and the step that follows when its result says that it has failed."""
+    on_failure = next((one for one in later if one.extra.get("branch") == "failure"), None)
+    before = [one for one in later if one.extra.get("branch") != "failure"]
+    return (before[0], on_failure) if on_failure is not None and before else None
 
 
 RULE = Rule(
