@@ -522,6 +522,18 @@ def test_r14_the_booking_may_come_after_other_steps_of_the_way() -> None:
     assert only("R-14", bad) == ("R-14", "HIGH", "charge", [10, 30])
 
 
+def test_r14_a_look_before_the_effect_has_not_seen_it() -> None:
+    look, charge = step("look", 40, effect(Kind.READ), unit="l"), step("charge", 10, PAY, unit="a", on_error=OnError.ROUTE, order=41)
+    for guarded in (
+        step("reject", 30, STOCK, unit="b", guard=span(9), order=42),
+        step("reject", 30, STOCK, unit="b", guard=span(40), order=42),
+    ):
+        bad = flow(look, charge, guarded, edges=(edge("look", "charge"), edge("charge", "reject", When.ERROR)))
+        assert only("R-14", bad) == ("R-14", "HIGH", "charge", [10, 30])
+    routed = step("reject", 30, STOCK, unit="b", extra={"branch": "failure"}, order=42)
+    assert only("R-14", flow(charge, routed, edges=(edge("charge", "reject", When.ERROR),)))[2] == "charge"
+
+
 def test_r14_what_timed_out_is_done_again() -> None:
     timeout = Fact(span(11, "steps.pay.timeout"), "timeout: 30")
     bad = flow(step("pay", 10, PAY, identity=KEYLESS, timeout=30, repeaters=(RETRY,), facts=(timeout,)))
@@ -538,6 +550,7 @@ def test_r14_is_silent_after_a_look_and_for_the_own_team() -> None:
         "R-14",
         flow(charge, look, reject, edges=(edge("charge", "look", When.ERROR), edge("look", "reject"))),
         flow(charge, step("reject", 30, STOCK, unit="c", guard=span(29)), edges=(edge("charge", "reject", When.ERROR),)),
+        flow(charge, step("reject", 30, STOCK, unit="c", extra={"branch": "failure"}), edges=(edge("charge", "reject", When.ERROR),)),
         flow(charge, chat, edges=(edge("charge", "chat", When.ERROR),)),
         flow(charge, queue, edges=(edge("charge", "queue", When.ERROR),)),
         flow(step("up", 10, DEPLOY, unit="a"), reject, edges=(edge("up", "reject", When.ERROR),)),
@@ -679,6 +692,8 @@ def test_r20_is_a_blocker_for_money_when_the_later_failure_has_its_way() -> None
     steps = step("charge", 10, PAY, unit="a"), step("seat", 20, STOCK, unit="b"), step("sorry", 30, MAIL, unit="c")
     ways = (edge("charge", "seat"), edge("seat", "sorry", When.ERROR))
     assert only("R-20", flow(*steps, edges=ways)) == ("R-20", "BLOCKER", "charge", [10, 20, 30])
+    unsure = step("charge", 10, effect(Kind.MONEY, reversible=Reversible.UNKNOWN), unit="a")
+    assert only("R-20", flow(unsure, *steps[1:], edges=ways))[1] == "BLOCKER"
     refund = step("sorry", 30, PAY, unit="c", marks=marked(Mark.RECOVERY))
     silent("R-20", flow(*steps[:2], refund, edges=ways))
 

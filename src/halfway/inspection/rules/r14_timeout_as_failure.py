@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Fact, Kind, Mark, Receiver, Repeat, Step
+from halfway.inspection.model import Fact, Kind, Mark, OnError, Receiver, Repeat, Step
 from halfway.inspection.rules.common import Ways, again_at, exposed, found, kinds, line, outward, retries
 
 RETRIED = "{what} is taken for failed after {seconds} seconds and done again, though it may have happened."
@@ -31,16 +31,31 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _booked(ways: Ways, step: Step) -> Step | None:
     """The first step on the way of its failure that takes it for not done; who looks before is asking, not booking."""
-    waiting, seen = list(ways.failing_first(step)), {step.id}
+    waiting, seen = [one for one in ways.failing_first(step) if not _decided(step, one)], {step.id}
     while waiting:
         one = waiting.pop(0)
-        if one.id in seen or one.guard is not None or (one.effect is not None and not outward(one)):
+        if one.id in seen or _looks(ways, step, one):
             continue
         seen.add(one.id)
         if _books(one):
             return one
         waiting.extend(ways.following(one))
     return None
+
+
+def _decided(step: Step, then: Step) -> bool:
+    """Whether the way is taken because of an answer that came, and not because none did."""
+    return step.on_error is OnError.STOP and then.extra.get("branch") == "failure"
+
+
+def _looks(ways: Ways, step: Step, then: Step) -> bool:
+    """Whether it is a look, or has one of its own; one that was before the effect cannot have seen it."""
+    if then.effect is not None and not outward(then):
+        return True
+    look = then.guard
+    if look is None or look.line < step.span.line:
+        return False
+    return not any(one.span.line == look.line and step in ways.after(one) for one in ways.steps)
 
 
 def _books(step: Step) -> bool:

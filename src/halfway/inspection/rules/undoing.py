@@ -10,8 +10,10 @@ REVERSIBLE = frozenset({Reversible.YES, Reversible.WINDOW, Reversible.FORWARD})
 
 
 def undoable(step: Step) -> bool:
-    """Whether the effect is of a kind that is taken back, and can be."""
-    return bool(kinds(step) & TAKEN_BACK) and step.effect is not None and step.effect.reversible in REVERSIBLE
+    """Whether the effect is of a kind that is taken back, and can be; money is given back one way or another."""
+    if step.effect is None or not kinds(step) & TAKEN_BACK:
+        return False
+    return step.effect.reversible in REVERSIBLE or (step.effect.reversible is Reversible.UNKNOWN and Kind.MONEY in kinds(step))
 
 
 def matters_later(step: Step) -> bool:
