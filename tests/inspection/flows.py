@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import pairwise
 from typing import Any
 
 from halfway.inspection.finding import Case, Finding, Rule
@@ -73,7 +74,7 @@ def edge(before: str, after: str, when: When = When.SUCCESS) -> Edge:
 
 def edges(*names: str) -> tuple[Edge, ...]:
     """One after the other."""
-    return tuple(Edge(before, after) for before, after in zip(names, names[1:], strict=False))
+    return tuple(Edge(before, after) for before, after in pairwise(names))
 
 
 def trigger(kind: Starting, line: int = 2, **more: Any) -> Trigger:

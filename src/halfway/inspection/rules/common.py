@@ -1,4 +1,4 @@
-"""What several rules ask: whether a repeat is harmless, who repeats, what follows what. Guards are credited, and what is unknown stays so."""
+"""What several rules ask: whether a repeat is harmless, who repeats, what follows what. Guards are credited; what is unknown stays so."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def kinds(step: Step) -> frozenset[Kind]:
 
 def only_tells(step: Step) -> bool:
     """Whether it does nothing but tell people."""
-    return kinds(step) == {Kind.NOTIFY}
+    return kinds(step) == frozenset({Kind.NOTIFY})
 
 
 def tells_team(step: Step) -> bool:
@@ -120,7 +120,7 @@ def retries(step: Step) -> Iterator[Repeater]:
 
 
 class Ways:
-    """The ways through a flow: inside a unit the order of its steps, between units the edges."""
+    """The ways through a flow: the edges, and inside a unit that has none of its own the order of its steps."""
 
     def __init__(self, flow: Flow) -> None:
         self.steps = tuple(sorted(flow.steps, key=lambda step: step.order))
@@ -130,7 +130,7 @@ class Ways:
             self._going.setdefault(edge.before, []).append(edge)
         self._aside, self._units_aside = self._only_on_failure(flow)
         self._entered = frozenset(edge.after for edge in flow.edges)
-        self._next = self._in_units()
+        self._next = self._in_units(flow)
         self._after: dict[str, tuple[Step, ...]] = {}
 
     def outward(self) -> Iterator[Step]:
@@ -176,13 +176,14 @@ class Ways:
         left_out = {one.id for one in without}
         return tuple(step for step in self.steps if step.id in seen - left_out)
 
-    def _in_units(self) -> dict[str, tuple[str, ...]]:
+    def _in_units(self, flow: Flow) -> dict[str, tuple[str, ...]]:
         """The next step of the same unit; within a unit, what is done only after a failure has no next one but by an edge."""
+        drawn = {self._unit(edge.before) for edge in flow.edges if self._is_own_way(edge)}
         last: dict[tuple[str, bool], str] = {}
         following: dict[str, tuple[str, ...]] = {}
         for step in self.steps:
             part = (step.unit, step.id in self._aside)
-            if part[1] and step.unit not in self._units_aside:
+            if step.unit in drawn or (part[1] and step.unit not in self._units_aside):
                 continue
             if part in last:
                 following[last[part]] = (step.id,)
@@ -208,6 +209,10 @@ class Ways:
                 waiting.extend(step.id for step in self.steps if step.unit == unit and step.order > self._by_id[one].order)
         return frozenset(aside), frozenset(units)
 
+    def _is_own_way(self, edge: Edge) -> bool:
+        """Whether it joins two steps of one unit when all goes well: a unit with such edges tells its branches by them."""
+        return edge.when is not When.ERROR and edge.before not in self._aside and self._unit(edge.before) == self._unit(edge.after)
+
     def _unit(self, step: str) -> str:
         return self._by_id[step].unit if step in self._by_id else ""
 
@@ -224,6 +229,12 @@ def place(span: Span, *steps: Step) -> Fact:
     """A place that a fact is about, with the quote of it that one of the steps has; without one the quote is empty."""
     known = [fact for step in steps for fact in (*step.facts, line(step))]
     return next((Fact(span, fact.quote) for fact in known if (fact.span.file, fact.span.line) == (span.file, span.line)), Fact(span, ""))
+
+
+def again_at(repeater: Repeater, *steps: Step) -> tuple[Fact, ...]:
+    """Where it is said that it is done again; what the file does not say is no fact of it."""
+    fact = place(repeater.span, *steps)
+    return () if repeater.default and not fact.quote else (fact,)
 
 
 def told(step: Step) -> str:

@@ -1,0 +1,37 @@
+"""R-01: an automatic retry goes over an effect that a second attempt may have twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Kind, Step
+from halfway.inspection.rules.common import OFFICIAL, Proof, Ways, again_at, exposed, found, kinds, repeatability, retries, tells_team
+
+TWICE = "{what} is tried again when its answer is lost, carries nothing by which the receiver knows it again, and then happens twice."
+UNKNOWN = "{what} is tried again when its answer is lost; whether it then happens twice is not known."
+GRAVE = frozenset({Kind.NOTIFY, Kind.CREATE, Kind.AGENT})
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for step in Ways(case.flow).outward():
+        retry = next((one for one in retries(step) if one.after_timeout), None)
+        if retry is not None and exposed(step):
+            text = TWICE if repeatability(step) is Proof.NOT else UNKNOWN
+            yield found(RULE.id, _severity(step), step, text, *again_at(retry, step))
+
+
+def _severity(step: Step) -> Severity:
+    if kinds(step) & OFFICIAL:
+        return Severity.BLOCKER
+    return Severity.HIGH if kinds(step) & GRAVE and not tells_team(step) else Severity.MEDIUM
+
+
+RULE = Rule(
+    id="R-01",
+    name="retry-wraps-nonidempotent",
+    title="An automatic retry repeats an effect that is not safe to repeat",
+    why="A lost answer looks like a failure. The next attempt then does a second time what was done already.",
+    fix="Send a key that comes from the order or the run, look before creating, or take the retry away.",
+    check=check,
+)

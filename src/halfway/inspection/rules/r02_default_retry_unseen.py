@@ -1,0 +1,32 @@
+"""R-02: the engine repeats an effect by default, and the file does not say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Repeating
+from halfway.inspection.rules.common import Ways, again, again_at, exposed, found
+
+BOUNDED = "The engine tries {what} up to {attempts} times by default; the file reads as if it happened once."
+ENDLESS = "The engine tries {what} again without end by default; the file reads as if it happened once."
+UNSEEN = (Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.RESTART)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for step in Ways(case.flow).outward():
+        unseen = next((one for one in again(step, *UNSEEN) if one.default and one.automatic), None)
+        if unseen is None or not exposed(step):
+            continue
+        text = ENDLESS if unseen.bound is None else BOUNDED
+        yield found(RULE.id, Severity.HIGH, step, text, *again_at(unseen, step), attempts=unseen.bound)
+
+
+RULE = Rule(
+    id="R-02",
+    name="default-retry-unseen",
+    title="The engine repeats an effect by default",
+    why="Who reads the file believes that the effect happens once. The engine's own default repeats it.",
+    fix="Write the number of attempts down: one for an effect that is not safe to repeat.",
+    check=check,
+)

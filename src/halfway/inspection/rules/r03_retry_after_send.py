@@ -1,0 +1,40 @@
+"""R-03: after an effect something else may fail inside the same retry, which then repeats the effect that had succeeded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Step
+from halfway.inspection.rules.common import Proof, Ways, again_at, exposed, found, line, repeatability, retries, stops, tells_team
+
+TWICE = "{what} has succeeded when {later} fails; the retry begins before both, and {what} happens a second time."
+UNKNOWN = (
+    "{what} has succeeded when {later} fails; the retry begins before both, and whether {what} then happens a second time is not known."
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    ways = Ways(case.flow)
+    for step in ways.outward():
+        retry = next(retries(step), None)
+        if retry is None or not exposed(step):
+            continue
+        later = next((one for one in ways.after(step) if (one.unit, one.scope) == (step.unit, step.scope) and stops(one)), None)
+        if later is not None:
+            text = TWICE if repeatability(step) is Proof.NOT else UNKNOWN
+            yield found(RULE.id, _severity(step), step, text, line(later), *again_at(retry, step, later), later=later.name)
+
+
+def _severity(step: Step) -> Severity:
+    return Severity.BLOCKER if repeatability(step) is Proof.NOT and not tells_team(step) else Severity.HIGH
+
+
+RULE = Rule(
+    id="R-03",
+    name="retry-after-send",
+    title="A failure after an effect repeats the effect",
+    why="What comes after the effect shares its retry. When that fails, an effect that had succeeded is done once more.",
+    fix="Make the effect a step of its own, and write down that it is done before anything else may fail.",
+    check=check,
+)

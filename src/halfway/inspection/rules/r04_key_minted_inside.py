@@ -1,0 +1,32 @@
+"""R-04: each attempt makes a new key, so that the receiver takes a repeat for something new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Bearing
+from halfway.inspection.quoting import quoted
+from halfway.inspection.rules.common import Proof, Ways, again, again_at, found, place, repeatability
+
+INFERENCE = "Each attempt of {what} makes a new key ({key}); a repeat looks like another action to the receiver."
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for step in Ways(case.flow).outward():
+        minted = step.identity if step.identity is not None and step.identity.bearing is Bearing.MINTED else None
+        repeat = next(again(step), None)
+        if minted is None or repeat is None or repeatability(step) in (Proof.PROVEN, Proof.GUARDED):
+            continue
+        facts = place(minted.span, step), *again_at(repeat, step)
+        yield found(RULE.id, Severity.HIGH, step, INFERENCE, *facts, key=quoted(minted.expression))
+
+
+RULE = Rule(
+    id="R-04",
+    name="key-minted-inside",
+    title="The key is made anew by each attempt",
+    why="A key protects only when a repeat carries the same one. A key of chance, time or attempt never is the same.",
+    fix="Derive the key outside of what is repeated: from the order, the event or the id of the run.",
+    check=check,
+)

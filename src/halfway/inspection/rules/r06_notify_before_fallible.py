@@ -1,0 +1,50 @@
+"""R-06: somebody is told before the thing itself is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Kind, Mark, Receiver, Step
+from halfway.inspection.rules.common import Ways, found, kinds, line, only_tells, outward, stops, tells_team
+
+CUSTOMER = "When {later} fails, or is never reached, a customer has been told by {what} already, and a repeat tells it again."
+TEAM = "When {later} fails, or is never reached, the team has been told by {what} already, and a repeat tells it again."
+UNKNOWN = "When {later} fails, or is never reached, somebody, perhaps a customer, has been told by {what} already."
+
+
+def check(case: Case) -> Iterator[Finding]:
+    ways = Ways(case.flow)
+    for step in ways.outward():
+        if not _tells(step) or step.marks & {Mark.FAILURE_NOTICE, Mark.RECOVERY}:
+            continue
+        later = next((one for one in ways.after(step) if _is_told_of(one)), None)
+        if later is not None:
+            severity = Severity.MEDIUM if tells_team(step) else Severity.HIGH
+            yield found(RULE.id, severity, step, _text(step), line(later), later=later.name)
+
+
+def _tells(step: Step) -> bool:
+    """Whether it is there to tell somebody; a release of which some people hear as well is not."""
+    meant = Mark.SUCCESS_NOTICE in step.marks or (step.effect is not None and step.effect.receiver is Receiver.CUSTOMER)
+    return only_tells(step) or (meant and Kind.NOTIFY in kinds(step))
+
+
+def _is_told_of(later: Step) -> bool:
+    """What a message may speak of: not another message, and not the mark that it is sent."""
+    return outward(later) and stops(later) and not only_tells(later) and not later.marks & {Mark.CLAIM, Mark.CURSOR}
+
+
+def _text(step: Step) -> str:
+    receiver = step.effect.receiver.value if step.effect is not None else ""
+    return {"customer": CUSTOMER, "team": TEAM}.get(receiver, UNKNOWN)
+
+
+RULE = Rule(
+    id="R-06",
+    name="notify-before-fallible",
+    title="A message is sent before what it tells of is done",
+    why="A message cannot be taken back. When a later step fails, it has said what is not so.",
+    fix="Send the message last, or only when the later step has succeeded.",
+    check=check,
+)

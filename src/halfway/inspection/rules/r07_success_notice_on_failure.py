@@ -1,0 +1,47 @@
+"""R-07: success is told although a step has failed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Mark, OnError, Step, When
+from halfway.inspection.rules.common import Ways, found, line, outward
+
+INFERENCE = "{what} is reached when {failed} has failed, too, and then says that it is done."
+_ALWAYS = re.compile(r"\balways\(\)|!\s*cancelled\(\)")
+# Who asks for the outcome, or tells it, does not tell a success that is none.
+_TRUE = re.compile(r"\b(?:success\(\)|outcome|conclusion|job\.status|\.result)\b|==\s*['\"]success['\"]")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    ways = Ways(case.flow)
+    for notice in ways.outward():
+        if not notice.marks & {Mark.SUCCESS_NOTICE, Mark.CLAIM} or _TRUE.search(f"{notice.condition}\n{notice.quote}"):
+            continue
+        failed = next((one for one in ways.steps if one.id != notice.id and _passes(ways, one, notice)), None)
+        if failed is not None:
+            yield found(RULE.id, Severity.HIGH, notice, INFERENCE, line(failed), failed=failed.name)
+
+
+def _passes(ways: Ways, failed: Step, notice: Step) -> bool:
+    """Whether a failure of the one does not keep from the other."""
+    if not outward(failed) or not failed.fallible:
+        return False
+    passed_over = failed.on_error in (OnError.CONTINUE, OnError.SWALLOW) and notice in ways.after(failed)
+    if Mark.SUCCESS_NOTICE not in notice.marks:  # a mark on the way of a failure may well say `failed`, and one before an effect `begun`
+        return passed_over and not any(outward(one) for one in ways.after(notice))
+    if passed_over or notice in ways.failing(failed) or ways.joined(failed, notice) is When.ALWAYS:
+        return True
+    return _ALWAYS.search(notice.condition) is not None and notice in ways.after(failed)
+
+
+RULE = Rule(
+    id="R-07",
+    name="success-notice-on-failure",
+    title="Success is told after a failure, too",
+    why="A step that is always reached, or reached past an error that was passed over, tells of a success that was none.",
+    fix="Let the message depend on the outcome of the step that it tells of.",
+    check=check,
+)

@@ -1,0 +1,56 @@
+"""R-08: several effects share one unit, and running it again repeats the earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Kind, Repeater, Repeating, Step
+from halfway.inspection.rules.common import Proof, Ways, again, again_at, exposed, found, kinds, line, outward, repeatability, stops
+
+TWICE = "When {later} fails, running {unit} again does {what} a second time."
+UNKNOWN_KIND = frozenset({Kind.UNKNOWN})
+UNKNOWN = "When {later} fails, running {unit} again does {what} again; whether that has a second effect is not known."
+
+
+def check(case: Case) -> Iterator[Finding]:
+    ways = Ways(case.flow)
+    gravest: dict[str, Finding] = {}
+    for step in ways.outward():
+        finding = _at(ways, step) if exposed(step) else None
+        if finding is not None and (step.unit not in gravest or finding.severity > gravest[step.unit].severity):
+            gravest[step.unit] = finding
+    yield from gravest.values()
+
+
+def _at(ways: Ways, step: Step) -> Finding | None:
+    for later in ways.after(step):
+        if later.unit == step.unit and outward(later) and stops(later):
+            repeat = next((one for one in again(step) if _over_both(one, step, later)), None)
+            if repeat is not None:
+                text = TWICE if repeatability(step) is Proof.NOT else UNKNOWN
+                facts = line(later), *again_at(repeat, step, later)
+                return found(RULE.id, _severity(step), step, text, *facts, later=later.name, unit=step.unit)
+    return None
+
+
+def _over_both(repeater: Repeater, step: Step, later: Step) -> bool:
+    return repeater.kind is not Repeating.STEP_RETRY or step.scope == later.scope
+
+
+def _severity(step: Step) -> Severity:
+    if kinds(step) & {Kind.MONEY, Kind.RECORD}:
+        return Severity.BLOCKER
+    if repeatability(step) is Proof.NOT:
+        return Severity.HIGH
+    return Severity.LOW if kinds(step) == UNKNOWN_KIND else Severity.MEDIUM
+
+
+RULE = Rule(
+    id="R-08",
+    name="whole-unit-rerun",
+    title="Running a unit again repeats its earlier effects",
+    why="What is run again is the whole unit, from its beginning. An effect that had succeeded is then done once more.",
+    fix="Put each effect into a unit of its own, or look for it before it is made.",
+    check=check,
+)

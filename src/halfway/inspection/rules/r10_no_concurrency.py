@@ -1,0 +1,55 @@
+"""R-10: nothing keeps two runs of a unit apart that both change the same thing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Fact, Kind, Starting, Step
+from halfway.inspection.rules.common import Proof, Ways, found, kinds, place, repeatability
+
+INFERENCE = "Two runs may do {what} at the same time, and each finds the half of the other."
+STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.MANUAL})
+_PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    starts = [trigger for trigger in case.flow.triggers if trigger.kind in STARTS]
+    if not starts:
+        return
+    kept_apart = {guard.unit for guard in case.flow.guards}
+    for step in Ways(case.flow).outward():
+        if "" in kept_apart or step.unit in kept_apart or not _meets(step):
+            continue
+        kept_apart.add(step.unit)  # said once of a unit
+        yield found(RULE.id, _severity(step), step, INFERENCE, *(Fact(start.span, start.quote) for start in starts))
+
+
+def _meets(step: Step) -> bool:
+    """Whether two of it meet at one thing; a deployment does even when it is safe to repeat."""
+    if Kind.DEPLOY in kinds(step):
+        return True
+    return bool(kinds(step) & {Kind.MONEY, Kind.RECORD}) and repeatability(step) is not Proof.PROVEN
+
+
+def _severity(step: Step) -> Severity:
+    words = (
+        step.unit,
+        step.name,
+        step.quote,
+        step.extra.get("environment", ""),
+        place(step.gate.span, step).quote if step.gate is not None else "",
+    )
+    production = any(_PRODUCTION.search(word) for word in words)
+    return Severity.HIGH if Kind.DEPLOY in kinds(step) and production else Severity.MEDIUM
+
+
+RULE = Rule(
+    id="R-10",
+    name="no-concurrency",
+    title="Two runs may be halfway at the same time",
+    why="Two runs that change the same thing mix their steps, and the end is of neither.",
+    fix="Name a group or a lock that lets one run after the other.",
+    check=check,
+)

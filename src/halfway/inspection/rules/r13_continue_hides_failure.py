@@ -1,0 +1,45 @@
+"""R-13: the failure of an effect is passed over, and later steps build on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import OnError, Step
+from halfway.inspection.rules.common import Ways, found, line, only_tells, outward, tells_team
+
+NEEDS = "When {what} fails, {later} goes on with a result that is not there."
+FOLLOWS = "When {what} fails, {later} is done as if it had succeeded."
+ENDS = "When {what} fails, the run ends as if it had succeeded, and nobody learns that it was not done."
+_ASKS = re.compile(r"\b(?:outcome|conclusion)\b")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    ways = Ways(case.flow)
+    for step in ways.outward():
+        if not step.fallible or step.on_error not in (OnError.CONTINUE, OnError.SWALLOW):
+            continue
+        unasked = [one for one in ways.steps if one.id != step.id and not _ASKS.search(one.condition)]
+        needing = next((one for one in unasked if step.id in one.needs_output_of), None)
+        after = None if needing is not None or only_tells(step) else _built(ways.after(step), unasked)
+        if needing is not None:
+            yield found(RULE.id, Severity.HIGH, step, NEEDS, line(needing), later=needing.name)
+        elif after is not None:
+            yield found(RULE.id, Severity.MEDIUM, step, FOLLOWS, line(after), later=after.name)
+        elif step.on_error is OnError.SWALLOW and not tells_team(step) and not ways.failing(step):
+            yield found(RULE.id, Severity.MEDIUM, step, ENDS)
+
+
+def _built(after: tuple[Step, ...], unasked: list[Step]) -> Step | None:
+    return next((one for one in after if outward(one) and one in unasked), None)
+
+
+RULE = Rule(
+    id="R-13",
+    name="continue-hides-failure",
+    title="The failure of an effect is passed over",
+    why="What comes later takes for done what has failed, or may have.",
+    fix="Stop on the failure, or ask for the outcome before going on.",
+    check=check,
+)

@@ -1,0 +1,76 @@
+"""R-14: an effect whose answer is lost is treated as one that did not happen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Fact, Kind, Mark, OnError, Receiver, Repeat, Step
+from halfway.inspection.rules.common import Ways, again_at, exposed, found, kinds, line, outward, retries
+
+RETRIED = "{what} is taken for failed after {seconds} seconds and done again, though it may have happened."
+BOOKED = "When the answer of {what} is lost, {then} follows as if it had not happened; nothing looks first."
+FILE, UNKNOWN = frozenset({Kind.FILE}), frozenset({Kind.UNKNOWN})
+BOOKS = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION, Kind.DELETE, Kind.NOTIFY})
+
+
+def check(case: Case) -> Iterator[Finding]:
+    ways = Ways(case.flow)
+    for step in ways.outward():
+        if not step.fallible or step.effect is None or step.effect.repeat is Repeat.SAFE or kinds(step) == FILE:
+            continue
+        then = _booked(ways, step)
+        retry = next((one for one in retries(step) if one.after_timeout), None)
+        if then is not None:
+            severity = Severity.MEDIUM if kinds(step) == UNKNOWN else Severity.HIGH
+            yield found(RULE.id, severity, step, BOOKED, line(then), then=then.name)
+        elif step.timeout is not None and retry is not None and exposed(step):
+            facts: tuple[Fact, ...] = (*(fact for fact in step.facts if "timeout" in fact.span.at), *again_at(retry, step))
+            yield found(RULE.id, Severity.HIGH, step, RETRIED, *facts, seconds=f"{step.timeout:g}")
+
+
+def _booked(ways: Ways, step: Step) -> Step | None:
+    """The first step on the way of its failure that takes it for not done; who looks before is asking, not booking."""
+    waiting, seen = [one for one in ways.failing_first(step) if not _decided(step, one)], {step.id}
+    while waiting:
+        one = waiting.pop(0)
+        if one.id in seen or _looks(ways, step, one):
+            continue
+        seen.add(one.id)
+        if _books(one):
+            return one
+        waiting.extend(ways.following(one))
+    return None
+
+
+def _decided(step: Step, then: Step) -> bool:
+    """Whether the way is taken because of an answer that came, and not because none did."""
+    return step.on_error is OnError.STOP and then.extra.get("branch") == "failure"
+
+
+def _looks(ways: Ways, step: Step, then: Step) -> bool:
+    """Whether it is a look, or has one of its own; one that was before the effect cannot have seen it."""
+    if then.effect is not None and not outward(then):
+        return True
+    look = then.guard
+    if look is None or look.line < step.span.line:
+        return False
+    return not any(one.span.line == look.line and step in ways.after(one) for one in ways.steps)
+
+
+def _books(step: Step) -> bool:
+    if step.effect is None or not step.effect.outward:
+        return False
+    if Mark.FAILURE_NOTICE in step.marks:
+        return step.effect.receiver is Receiver.CUSTOMER or bool(kinds(step) & BOOKS - {Kind.NOTIFY})
+    return Mark.RECOVERY in step.marks or bool(kinds(step) & BOOKS)
+
+
+RULE = Rule(
+    id="R-14",
+    name="timeout-as-failure",
+    title="A lost answer is taken for a failure",
+    why="After a timeout nobody knows whether it happened. To repeat, to undo or to book it as failed is a guess.",
+    fix="Add a state of its own for what is not known: look for the result, and decide only then.",
+    check=check,
+)

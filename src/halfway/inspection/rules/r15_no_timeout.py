@@ -1,0 +1,32 @@
+"""R-15: an effect or a wait without an end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Mark
+from halfway.inspection.rules.common import Ways, found, outward
+
+EFFECT = "No timeout is set for {what}: when it hangs, nobody learns that the run has stopped halfway."
+WAIT = "The wait {what} has no end: when what it waits for never comes, nobody learns that the run has stopped halfway."
+
+
+def check(case: Case) -> Iterator[Finding]:
+    said: set[str] = set()
+    for step in Ways(case.flow).steps:
+        waits = Mark.WAIT in step.marks
+        if step.timeout is not None or not step.timeout_known or step.unit in said or not (waits or outward(step)):
+            continue
+        said.add(step.unit)
+        yield found(RULE.id, Severity.MEDIUM, step, WAIT if waits else EFFECT)
+
+
+RULE = Rule(
+    id="R-15",
+    name="no-timeout",
+    title="Nothing ends a step that hangs",
+    why="A step that hangs has neither succeeded nor failed, and nothing tells anybody.",
+    fix="Set a timeout a little longer than the step ever takes, and look for the result when it has passed.",
+    check=check,
+)

@@ -1,0 +1,31 @@
+"""R-16: the id of what was made is not kept, so that nobody can find it later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Kind
+from halfway.inspection.rules.common import Ways, found, identified, kinds
+
+INFERENCE = "The id that the receiver gives to {what} is kept nowhere; after a stop nobody can show whether it happened."
+GIVES_ID = frozenset({Kind.CREATE, Kind.MONEY})
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for step in Ways(case.flow).outward():
+        # What carries an identity of its own, or is looked for first, can be found without the receiver's id.
+        if not kinds(step) & GIVES_ID or step.kept or step.guard is not None or identified(step):
+            continue
+        certain = step.effect is not None and step.effect.certain
+        yield found(RULE.id, Severity.HIGH if certain else Severity.MEDIUM, step, INFERENCE)
+
+
+RULE = Rule(
+    id="R-16",
+    name="no-external-id-kept",
+    title="The id of what was made is not kept",
+    why="The receiver's id is the proof that it happened, and the handle to take it back.",
+    fix="Store, return or log the id before the next effect begins.",
+    check=check,
+)

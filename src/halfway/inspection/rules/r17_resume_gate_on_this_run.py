@@ -1,0 +1,49 @@
+"""R-17: later effects wait for an output that is true only when this very run did the earlier one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Kind, Step
+from halfway.inspection.quoting import quoted
+from halfway.inspection.rules.common import Ways, found, kinds, line, outward
+
+INFERENCE = "`{condition}` holds only in the run that did {earlier} itself; when that run stops before {what}, no later run does it."
+_DONE_NOW = re.compile(r"\boutputs?\.[\w-]*(?:published|released?|created|pushed|deployed|uploaded|sent|merged)\b", re.IGNORECASE)
+MAKES = frozenset({Kind.PUBLISH, Kind.CREATE, Kind.DEPLOY, Kind.GIT, Kind.MONEY, Kind.RECORD, Kind.NOTIFY})
+
+
+def check(case: Case) -> Iterator[Finding]:
+    ways = Ways(case.flow)
+    said: set[tuple[str, str]] = set()
+    for step in ways.steps:
+        if not outward(step) and step.opaque is None:
+            continue
+        gate = step.unit, step.condition
+        if gate in said or step.guard is not None or not _DONE_NOW.search(step.condition):
+            continue
+        earlier = _earlier(ways, step)
+        if earlier is not None:
+            said.add(gate)
+            severity = Severity.MEDIUM if "||" in step.condition else Severity.HIGH  # there is another way past the gate
+            yield found(RULE.id, severity, step, INFERENCE, line(earlier), condition=quoted(step.condition), earlier=earlier.name)
+
+
+def _earlier(ways: Ways, step: Step) -> Step | None:
+    """The effect whose output it waits for: the one that it names, or else the nearest before it."""
+    before = [one for one in ways.outward() if one.id != step.id and kinds(one) & MAKES and step in ways.after(one)]
+    named = [one for one in ways.steps if one.id in step.needs_output_of and outward(one)]
+    ungated = [one for one in before if one.condition != step.condition]
+    return next(reversed(named or ungated), None)
+
+
+RULE = Rule(
+    id="R-17",
+    name="resume-gate-on-this-run",
+    title="Later effects wait for what only this run did",
+    why="A repeat finds the earlier effect done, does not do it again, and so passes over all that waits for it.",
+    fix="Ask whether the thing exists, not whether this run has made it.",
+    check=check,
+)

@@ -1,0 +1,54 @@
+"""R-20: an effect that could be taken back has nothing that takes it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Flow, Kind, Mark, Step
+from halfway.inspection.rules.common import Ways, found, kinds, line, stops
+from halfway.inspection.rules.undoing import matters_later, undoable
+
+ENGINE = "When {later} fails, {what} stays; the engine can undo, and nothing is registered for it."
+MODELLED = "The failure of {later} has a way of its own, to {branch}, and {what} stays: nothing on it takes the money back."
+
+
+def check(case: Case) -> Iterator[Finding]:
+    ways = Ways(case.flow)
+    for step in ways.outward():
+        if not undoable(step) or step.undo is not None or Mark.RECOVERY in step.marks:
+            continue
+        finding = _at(case.flow, ways, step)
+        if finding is not None:
+            yield finding
+
+
+def _at(flow: Flow, ways: Ways, step: Step) -> Finding | None:
+    later = [one for one in ways.after(step) if stops(one) and matters_later(one)]
+    branches = [(one, ways.failing(one)) for one in later]
+    if any(Mark.RECOVERY in back.marks for _, branch in branches for back in branch):
+        return None  # something is taken back; whether all of it is another rule's question
+    modelled = next(((one, branch[0]) for one, branch in branches if branch), None) or _chosen(later)
+    if modelled is not None and Kind.MONEY in kinds(step):
+        facts = line(modelled[0]), line(modelled[1])
+        return found(RULE.id, Severity.BLOCKER, step, MODELLED, *facts, later=modelled[0].name, branch=modelled[1].name)
+    if later and flow.undoes:
+        return found(RULE.id, Severity.HIGH, step, ENGINE, line(later[0]), later=later[0].name)
+    return None
+
+
+def _chosen(later: list[Step]) -> tuple[Step, Step] | None:
+    """A later step, and the step that follows when its result says that it has failed."""
+    on_failure = next((one for one in later if one.extra.get("branch") == "failure"), None)
+    before = [one for one in later if one.extra.get("branch") != "failure"]
+    return (before[0], on_failure) if on_failure is not None and before else None
+
+
+RULE = Rule(
+    id="R-20",
+    name="compensation-missing",
+    title="Nothing takes the effect back when a later step fails",
+    why="A failure after it leaves half of the whole: money taken and nothing sent, a record without its other half.",
+    fix="Register a cancellation, a refund or a roll-back for it, or hand it over to a person.",
+    check=check,
+)
