@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from halfway.inspection.finding import Said
-from halfway.inspection.model import Bearing, Flow, Kind, Outcome, Receiver, Repeat, Repeater, Reversible, Step
+from halfway.inspection.model import Bearing, Flow, Kind, Receiver, Repeat, Repeater, Reversible, Step
 
 
 class Repeatable(StrEnum):
@@ -73,7 +73,7 @@ def _keyed(step: Step) -> tuple[Repeatable, Said]:
     return Repeatable.NO, Said("its key is made anew by each attempt")
 
 
-def automatic(flow: Flow, step: Step) -> tuple[Repeater, ...]:
+def automatic(step: Step) -> tuple[Repeater, ...]:
     """Who repeats it without anybody having asked."""
     return tuple(one for one in step.repeaters if one.automatic)
 
@@ -109,8 +109,3 @@ def category(step: Step) -> Category:
 def outward(flow: Flow) -> tuple[Step, ...]:
     """The steps that change something outside."""
     return tuple(step for step in flow.steps if step.effect is not None and step.effect.outward)
-
-
-def outcome_of(step: Step, ran: dict[str, Outcome]) -> Outcome:
-    """What a log says about it."""
-    return ran.get(step.id, Outcome.NO_LOG)

@@ -1,4 +1,4 @@
-"""The card: what was read, the gravest weakness, what may already have happened, and one verdict. Plain values; faces put them into words."""
+"""The card: what was read, the gravest weakness, what may have happened, one verdict. Plain values; faces put them into words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from halfway.inspection.advice import next_step, question
 from halfway.inspection.assessing import Category, Repeatable, category, outward, repeatable
 from halfway.inspection.finding import Case, Finding, Rule, Said
-from halfway.inspection.judging import Judgement, Rank, Reason, Verdict, outcome, ran_as, rank, step_of
+from halfway.inspection.judging import Judgement, Rank, Reason, Verdict, outcome, ran_as, rank
 from halfway.inspection.knowledge import Action
 from halfway.inspection.model import CONSEQUENTIAL, Fact, Kind, Outcome, Repeating, Span, Step
 
@@ -128,8 +128,3 @@ def chosen(cards: Sequence[Card]) -> Card | None:
     """The card to show when there are many flows: the one with the gravest weakness, of equal ones the first."""
     order = {Verdict.STOP: 2, Verdict.LIMITED: 1, Verdict.PROCEED: 0}
     return max(cards, key=lambda card: (order[card.verdict], card.rank or (0,) * 7, len(card.lines)), default=None)
-
-
-def step_name(case: Case, finding: Finding) -> str:
-    step = step_of(case, finding.step)
-    return "" if step is None else step.name

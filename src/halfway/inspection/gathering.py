@@ -46,7 +46,7 @@ def gather(paths: Sequence[Path]) -> Gathered:
     for path in paths:
         for file, named in _files(path, found):
             if len(found.sources) >= MOST_FILES or size > MOST_BYTES or time.monotonic() > ends:
-                found.skipped.append(Skip(str(path), f"only the first {len(found.sources):,} files were read"))
+                found.skipped.append(Skip(str(path), "it is too much: only the first files were read"))
                 return found
             source = _read(file, found, named=named)
             if source is not None:
@@ -90,7 +90,7 @@ def _read(path: Path, found: Gathered, *, named: bool) -> Source | None:
         found.skipped.append(_skip(error))
         return None
     if len(content) > LARGEST:
-        found.skipped.append(Skip(str(path), f"it is larger than {LARGEST:,} bytes"))
+        found.skipped.append(Skip(str(path), "it is larger than 2 MiB"))
         return None
     if b"\0" in content[:8192]:
         if named:

@@ -64,7 +64,7 @@ def rank(case: Case, finding: Finding) -> Rank:
     return (
         finding.severity,
         weight(step),
-        known and bool(automatic(case.flow, step)),
+        known and bool(automatic(step)),
         known and outcome(case, step) is Outcome.UNKNOWN,
         known and step.effect is not None and step.effect.reversible is Reversible.NO,
         known and not step.kept,
@@ -107,7 +107,7 @@ def _stops(case: Case, findings: Sequence[Finding]) -> Iterator[Reason]:
 
 def _stops_of(case: Case, step: Step) -> Iterator[Reason]:
     assert step.effect is not None
-    repeaters = automatic(case.flow, step)
+    repeaters = automatic(step)
     grave = bool(step.effect.kinds & GRAVE) or to_customer(step)
     if grave and repeaters and repeatable(step)[0] in DOUBTED:
         yield Reason(
@@ -184,10 +184,10 @@ def _limits_of(case: Case, step: Step) -> Iterator[Reason]:
     assert step.effect is not None
     answer, why = repeatable(step)
     told = {"step": step.name}
-    if answer in DOUBTED:
-        alone = automatic(case.flow, step)
-        text = "{step} is repeated automatically, within bounds" if alone else "{step} must not be done twice, and only a person repeats it"
-        yield Reason("L8" if alone else "L1", Said(text, told), step.id)
+    if answer in DOUBTED and automatic(step):
+        yield Reason("L8", Said("{step} is repeated automatically, within bounds", told), step.id)
+    elif answer in DOUBTED:
+        yield Reason("L1", Said("{step} must not be done twice, and only a person repeats it", told), step.id)
     elif answer is Repeatable.GUARDED and step.guard is None:
         yield Reason("L2", Said("{step}: {why}", {**told, "why": why}), step.id)
     if step.effect.consequential and (step.gate is None or not step.gate.visible):
