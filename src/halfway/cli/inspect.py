@@ -30,9 +30,7 @@ FORMATS = click.Choice(["text", "md", "json", "sarif"])
 
 @click.command(short_help="Find where an automation would break if it stopped halfway.")
 @click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--run", "logs", metavar="LOG", multiple=True, type=click.Path(path_type=Path), help="The log of a run, as its tool exports it."
-)
+@click.option("--run", "logs", metavar="LOG", multiple=True, type=click.Path(path_type=Path), help="The log of a run.")
 @click.option("--format", "form", type=FORMATS, default="text", show_default=True, help="How to answer.")
 @click.option("--all", "everything", is_flag=True, help="The card of every flow, the gravest first.")
 @click.option("--fail-on", type=click.Choice(ANSWERS), default="limited", show_default=True, help="The mildest verdict that is no success.")
