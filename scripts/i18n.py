@@ -29,6 +29,11 @@ TABLES = {
     "FOLLOWS",
     "TRAITS",
     "USAGE",
+    "VERDICTS",
+    "OUTCOMES",
+    "ANSWERS",
+    "CATEGORIES",
+    "SEVERITIES",
     "remedies",
 }  # every text in these dictionaries is told to people
 TOLD = {"source", "problem", "remedy", "reason"}  # ... and every text passed under these names
@@ -102,6 +107,12 @@ def _of_call(call: ast.Call, telling: bool) -> Iterator[str]:
         yield from filter(None, map(_text, call.args[:1]))
     if telling:
         yield from filter(None, (_text(keyword.value) for keyword in call.keywords if keyword.arg in TOLD))
+        if name == "Said":
+            yield from filter(None, map(_text, call.args[:1]))
+        if name == "Skip":
+            yield from filter(None, map(_text, call.args[1:2]))
+        if name == "Rule":
+            yield from filter(None, (_text(keyword.value) for keyword in call.keywords if keyword.arg in ("title", "why", "fix")))
         if name in REFUSALS:
             yield from (text for argument in call.args if (text := _text(argument)) and " " in text)
 

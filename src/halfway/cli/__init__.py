@@ -35,6 +35,7 @@ main = Lazy(
         "schedule": ("halfway.cli.schedules:schedule", "Look at schedules, pause them, start runs by hand."),
         "backfill": ("halfway.cli.schedules:backfill", "Start runs for times that have passed."),
         "audit-log": ("halfway.cli.inbox:audit_log", "Say who ordered what, and what was refused."),
+        "inspect": ("halfway.cli.inspect:inspect", "Find where an automation would break if it stopped halfway."),
         "check": ("halfway.cli.definitions:check", "Look for holes in the contracts of your workflows."),
         "graph": ("halfway.cli.definitions:graph", "Draw a workflow."),
         "cleanup": ("halfway.cli.cleanup:cleanup", "Delete what is older than your retention says."),

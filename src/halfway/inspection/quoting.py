@@ -23,16 +23,20 @@ _BY_FORM = re.compile(
         r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
         r"https://hooks\.slack\.com/services/\S+",
         r"https://discord(?:app)?\.com/api/webhooks/\S+",
+    ))
+)  # fmt: skip
+_OF_PERSONS = re.compile(
+    "|".join((
         r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",  # an address of a person
         r"(?<![\w.])\+\d[\d ()-]{7,}\d",  # a telephone number
         r"\b01[016789]-?\d{3,4}-?\d{4}\b",
         r"\b\d{6}-[1-4]\d{6}\b",  # a Korean resident's number
     ))
 )  # fmt: skip
-_PASSWORD = re.compile(r"(?<=://)([^/\s:@]+):([^/\s@]+)(?=@)")
+_PASSWORD = re.compile(r"(?<=://)([^/\s:@]+):(?![$%{<\[])([^/\s@]+)(?=@)")
 # A reference to where a secret is kept is no secret: ${{ secrets.X }}, $TOKEN, ={{ … }}, os.environ["X"].
 _ASSIGNED = re.compile(
-    r"""(?i)((?:[\w-]*(?:password|passwd|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]*)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?)(?![\s"']*(?:\$|=?\{\{|\{|os\.|process\.|env\.|vault:|!|<|null|true|false|\d+\b(?!\w)))([^\s"',;}{)\]]{6,})"""
+    r"""(?i)((?:[\w-]*(?:password|passwd|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]*)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?)(?![\s"']*(?:(?:bearer|basic)\s|\$|=?\{\{|\{|os\.|process\.|env\.|vault:|!|<|null|true|false|\d+\b(?!\w)))([^\s"',;}{)\]]{6,})"""
 )
 _IN_QUERY = re.compile(r"(?i)([?&](?:[\w-]*(?:key|token|secret|sig|signature|password)[\w-]*)=)(?![$%{])[^&\s\"']{6,}")
 
@@ -47,11 +51,11 @@ def safe(text: str) -> str:
     """The text with secrets and addresses of persons taken out."""
     text = text[:20_000]
     text = _PASSWORD.sub(rf"\1:{HIDDEN}", text)
-    text = _BY_FORM.sub(HIDDEN, text)
+    text = _OF_PERSONS.sub(HIDDEN, _BY_FORM.sub(HIDDEN, text))
     text = _IN_QUERY.sub(rf"\1{HIDDEN}", text)
     return _ASSIGNED.sub(rf"\1{HIDDEN}", text)
 
 
 def holds_secret(text: str) -> bool:
     """Whether a literal secret stands in the text; an address is none."""
-    return _ASSIGNED.search(text) is not None or any("@" not in match and not match.startswith("+") for match in _BY_FORM.findall(text))
+    return any(pattern.search(text) for pattern in (_ASSIGNED, _BY_FORM, _PASSWORD, _IN_QUERY))

@@ -1,0 +1,93 @@
+"""`halfway inspect`: where an automation that exists already would break if it stopped halfway. It reads, and does nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from halfway.cli.cards import markdown, said, sections
+from halfway.cli.i18n import _
+from halfway.cli.options import common
+from halfway.cli.output import chat, clean, heading, print_json
+from halfway.errors import Exit, InvalidInput
+from halfway.inspection.card import Card
+from halfway.inspection.formats.all import READERS
+from halfway.inspection.inspecting import Inspection, Inspector
+from halfway.inspection.judging import Verdict
+from halfway.inspection.knowledge import load
+from halfway.inspection.knowledge.explaining import explain
+from halfway.inspection.reports import as_json as to_json
+from halfway.inspection.reports import as_sarif
+from halfway.inspection.rules import all_rules
+
+EXITS = {Verdict.PROCEED: 0, Verdict.LIMITED: 10, Verdict.STOP: 20}
+ANSWERS = ("limited", "stop", "never")
+FORMATS = click.Choice(["text", "md", "json", "sarif"])
+
+
+@click.command(short_help="Find where an automation would break if it stopped halfway.")
+@click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--run", "logs", metavar="LOG", multiple=True, type=click.Path(path_type=Path), help="The log of a run.")
+@click.option("--format", "form", type=FORMATS, default="text", show_default=True, help="How to answer.")
+@click.option("--all", "everything", is_flag=True, help="The card of every flow, the gravest first.")
+@click.option("--fail-on", type=click.Choice(ANSWERS), default="limited", show_default=True, help="The mildest verdict that is no success.")
+@click.option("--explain", "action", metavar="ACTION", help="Only say what is known about an action of a vendor.")
+@common
+def inspect(
+    *, paths: tuple[Path, ...], logs: tuple[Path, ...], form: str, everything: bool, fail_on: str, action: str | None, as_json: bool
+) -> None:
+    """Read the definitions under PATH, and end with one verdict: proceed, limited trial or stop.
+
+    Nothing is executed, fetched, sent or written. The exit code is 0, 10 or 20 by the verdict, and 2 if nothing could be read.
+    """
+    if action is not None:
+        for line in explain(action):
+            click.echo(said(line))
+        return
+    if not paths:
+        raise click.UsageError(_("Name a file or a folder to read."), click.get_current_context())
+    found = Inspector(READERS, all_rules(), load()).inspect(paths, logs)
+    if found.card is None:
+        raise _nothing(found, paths)
+    _print(found, found.card, "json" if as_json else form, everything=everything)
+    click.get_current_context().exit(_exit([found.card, *found.others] if everything else [found.card], fail_on))
+
+
+def _nothing(found: Inspection, paths: Sequence[Path]) -> InvalidInput:
+    why = "; ".join(f"{skip.path}: {skip.why}" for skip in found.skipped[:3])
+    problem = f"no automation was found in {found.read} files." + (f" Not read: {why}." if why else "")
+    remedy = "Name a workflow file, an export or a script; docs/guides/inspecting.md lists what can be read."
+    return InvalidInput("CONFIG_INVALID", source=", ".join(map(str, paths)), problem=problem, remedy=remedy)
+
+
+def _exit(cards: Sequence[Card], fail_on: str) -> int:
+    worst = max(EXITS[card.verdict] for card in cards)
+    least = {"limited": 10, "stop": 20, "never": 99}[fail_on]
+    return worst if worst >= least else int(Exit.OK)
+
+
+def _print(found: Inspection, card: Card, form: str, *, everything: bool) -> None:
+    match form:
+        case "json":
+            print_json(to_json(found))
+        case "sarif":
+            print_json(as_sarif(found, all_rules(), version("halfway")))
+        case "md":
+            shown = [card, *found.others] if everything else [card]
+            click.echo("\n".join(markdown(one, () if everything else found.others) for one in shown), nl=False)
+        case _:
+            for one in [card, *found.others] if everything else [card]:
+                _tell(one, () if everything else found.others)
+            for skip in found.skipped:
+                chat(_("not read: {path}: {why}").format(path=clean(skip.path), why=clean(_(skip.why))))
+
+
+def _tell(card: Card, others: Sequence[Card]) -> None:
+    for section in sections(card, others):
+        heading(section.title)
+        for line in section.lines:
+            click.echo(f"  {clean(line)}")
+    click.echo()

@@ -1,0 +1,94 @@
+"""At most one question, about one place, and one next step that only reads (R-K6, R-K7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from halfway.inspection.assessing import outward
+from halfway.inspection.finding import Case, Said
+from halfway.inspection.judging import Judgement, step_of
+from halfway.inspection.model import Step, Unread
+
+ALLOWED = (
+    "gh run view", "gh run list", "gh release view", "gh api repos/", "gh pr list", "git ls-remote", "npm view", "pip index versions",
+    "wrangler workflows instances describe", "aws stepfunctions get-execution-history", "temporal workflow show", "halfway show",
+    "docker buildx imagetools inspect", "kubectl get", "helm history", "crontab -l", "systemctl status", "docker compose ps", "git log",
+)  # fmt: skip
+"""Commands that a card may name. They read."""
+
+BY_ACTION: Mapping[str, str] = MappingProxyType(
+    {
+        "gh.release": "gh release view TAG",
+        "github.ref": "git ls-remote --tags origin TAG",
+        "github.tag": "git ls-remote --tags origin TAG",
+        "github.pull": "gh pr list --head BRANCH --state all",
+        "npm": "npm view NAME@VERSION version",
+        "pypi": "pip index versions NAME",
+        "docker": "docker buildx imagetools inspect IMAGE",
+        "kubectl": "kubectl get RESOURCE -o yaml",
+        "helm": "helm history RELEASE",
+        "git.push": "git ls-remote origin BRANCH",
+    }
+)
+BY_FORMAT: Mapping[str, Said] = MappingProxyType(
+    {
+        "github-actions": Said("gh run list --workflow {file} --limit 5 --json databaseId,attempt,conclusion"),
+        "n8n": Said("look at the last execution that failed: GET /api/v1/executions?status=error&includeData=true"),
+        "zapier": Said("look into the Zap's history for one run with the status Stopped or Errored, and write down the state of each step"),
+        "make": Said("look into the scenario's history for one run with a warning or an error, and write down the state of each module"),
+        "cloudflare-workflows": Said("wrangler workflows instances describe NAME latest"),
+        "step-functions": Said("aws stepfunctions get-execution-history --execution-arn ARN"),
+        "temporal": Said("temporal workflow show -w ID"),
+        "compose": Said("docker compose ps --all"),
+        "cron": Said("crontab -l"),
+        "systemd": Said("systemctl status UNIT"),
+        "halfway": Said("halfway show RUN"),
+    }
+)
+ANYTHING_ELSE = Said("look into the log of the last run that failed for the last line of each step, and write down which ids came back")
+
+
+def question(case: Case, judged: Judgement) -> Said | None:
+    """The one thing that somebody could show; nothing if all that is needed was read."""
+    unread = _unread(case, judged)
+    if unread is not None:
+        return Said("Can you show {what}? {place} refers to it.", {"what": unread.what, "place": _place(unread)})
+    if case.run is not None and any(reason.code == "S2" for reason in judged.reasons):
+        return Said("Can you show the log of {run} for the step that ended without an answer?", {"run": case.run.id})
+    gates = [step for step in outward(case.flow) if step.gate is not None and not step.gate.visible and step.effect is not None]
+    if gates and any(reason.code == "L4" for reason in judged.reasons):
+        return _about_gate(gates[0])
+    return None
+
+
+def _unread(case: Case, judged: Judgement) -> Unread | None:
+    first = step_of(case, judged.findings[0].step) if judged.findings else None
+    steps = [step for step in (first, *outward(case.flow), *case.flow.steps) if step is not None and step.opaque is not None]
+    return steps[0].opaque if steps else next(iter(case.flow.unread), None)
+
+
+def _place(unread: Unread) -> str:
+    return f"{unread.span.file}:{unread.span.line}"
+
+
+def _about_gate(step: Step) -> Said:
+    assert step.gate is not None
+    if step.gate.kind == "environment":
+        return Said(
+            "Who are the required reviewers of {name}? (Settings → Environments → {name})", {"name": step.gate.approver or step.quote}
+        )
+    return Said("Who may approve at {step}?", {"step": step.name})
+
+
+def next_step(case: Case, judged: Judgement) -> Said:
+    """Something to do at once that reads only."""
+    if case.run is not None and case.flow.format == "github-actions":
+        return Said("gh run view {run} --json jobs,attempt", {"run": case.run.id})
+    step = step_of(case, judged.findings[0].step) if judged.findings else None
+    action = step.effect.action if step is not None and step.effect is not None else ""
+    command = next((command for prefix, command in BY_ACTION.items() if action.startswith(prefix)), None)
+    if command is not None:
+        return Said(command)
+    found = BY_FORMAT.get(case.flow.format, ANYTHING_ELSE)
+    return Said(found.text, {"file": case.flow.file.rpartition("/")[2]})

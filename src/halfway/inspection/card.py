@@ -1,0 +1,130 @@
+"""The card: what was read, the gravest weakness, what may have happened, one verdict. Plain values; faces put them into words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from halfway.inspection.advice import next_step, question
+from halfway.inspection.assessing import Category, Repeatable, category, outward, repeatable
+from halfway.inspection.finding import Case, Finding, Rule, Said
+from halfway.inspection.judging import Judgement, Rank, Reason, Verdict, outcome, ran_as, rank
+from halfway.inspection.knowledge import Action
+from halfway.inspection.model import CONSEQUENTIAL, Fact, Kind, Outcome, Repeating, Span, Step
+
+NEEDS_CONFIRMATION = Said("needs confirmation")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepLine:
+    """What the card says of one step with an effect."""
+
+    name: str
+    span: Span
+    kinds: tuple[Kind, ...]
+    told: str
+    certain: bool
+    outcome: Outcome
+    evidence: Fact | None  # the line of the log
+    repeatable: Repeatable
+    why: Said
+    category: Category
+    compensation: str  # of the knowledge base; empty if it knows none
+    probe: str
+    sourced: bool  # whether what is known of it was verified
+    person: bool  # always a person's business (R-K8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """One flow."""
+
+    flow: str
+    name: str
+    format: str
+    file: str
+    enabled: bool
+    steps: int
+    run: str  # id of the run that was given; empty: none
+    verdict: Verdict
+    reasons: tuple[Reason, ...]
+    gravest: Finding | None
+    rule: Rule | None
+    rank: Rank | None
+    others: tuple[Finding, ...]
+    lines: tuple[StepLine, ...]
+    evidence: tuple[Said, ...]  # to be kept before anything is done
+    stops: tuple[Said, ...]  # on which nothing goes on by itself
+    approver: Said
+    question: Said | None
+    next: Said
+    suppressed: tuple[str, ...] = ()
+
+
+def card_of(case: Case, judged: Judgement, rules: Sequence[Rule]) -> Card:
+    """Puts the card of a flow together."""
+    flow, gravest = case.flow, next(iter(judged.findings), None)
+    lines = tuple(_line(case, step) for step in outward(flow))
+    return Card(
+        flow=flow.id, name=flow.name, format=flow.format, file=flow.file, enabled=flow.enabled, steps=len(flow.steps),
+        run="" if case.run is None else case.run.id, verdict=judged.verdict, reasons=judged.reasons, gravest=gravest,
+        rule=None if gravest is None else next(rule for rule in rules if rule.id == gravest.rule),
+        rank=None if gravest is None else rank(case, gravest), others=judged.findings[1:], lines=lines,
+        evidence=tuple(_evidence(case)), stops=tuple(_stop_conditions(case)), approver=_approver(case),
+        question=question(case, judged), next=next_step(case, judged),
+    )  # fmt: skip
+
+
+def _line(case: Case, step: Step) -> StepLine:
+    assert step.effect is not None
+    effect, ran, action = step.effect, ran_as(case, step), _action(case, step)
+    answer, why = repeatable(step)
+    return StepLine(
+        name=step.name, span=step.span, kinds=tuple(sorted(effect.kinds)), told=effect.told, certain=effect.certain,
+        outcome=outcome(case, step), evidence=None if ran is None else ran.fact, repeatable=answer, why=why, category=category(step),
+        compensation="" if action is None else action.compensation, probe="" if action is None else action.probe,
+        sourced=action is not None and action.trust == "verified", person=bool(effect.kinds & (CONSEQUENTIAL | {Kind.UNKNOWN})),
+    )  # fmt: skip
+
+
+def _action(case: Case, step: Step) -> Action | None:
+    assert step.effect is not None
+    return next((one for one in case.knowledge.actions() if one.id == step.effect.action), None)
+
+
+def _evidence(case: Case) -> Iterator[Said]:
+    yield Said("the id of the run, and the log of every attempt")
+    for step in outward(case.flow):
+        action = _action(case, step)
+        if repeatable(step)[0] is Repeatable.PROVEN:
+            continue
+        if action is not None and action.key is not None:
+            yield Said("of {step} the key of the call ({where}) and the id that came back", {"step": step.name, "where": action.key.where})
+        else:
+            yield Said("of {step} the id that came back", {"step": step.name})
+
+
+def _stop_conditions(case: Case) -> Iterator[Said]:
+    for step in outward(case.flow):
+        if repeatable(step)[0] in (Repeatable.NO, Repeatable.UNKNOWN):
+            yield Said(
+                "{step} ended with an error, a timeout or a cancel: nothing is repeated before it was looked for", {"step": step.name}
+            )
+        if any(one.automatic and one.kind is Repeating.REPLAY for one in step.repeaters):
+            yield Said("an automatic replay of {step} is off", {"step": step.name})
+
+
+def _approver(case: Case) -> Said:
+    named = sorted({step.gate.approver for step in outward(case.flow) if step.gate is not None and step.gate.approver})
+    if named:
+        return Said("{role}", {"role": ", ".join(named)})
+    gates = [step.gate for step in outward(case.flow) if step.gate is not None]
+    if gates:
+        return Said("whoever {kind} names: needs confirmation", {"kind": gates[0].kind})
+    return NEEDS_CONFIRMATION
+
+
+def chosen(cards: Sequence[Card]) -> Card | None:
+    """The card to show when there are many flows: the one with the gravest weakness, of equal ones the first."""
+    order = {Verdict.STOP: 2, Verdict.LIMITED: 1, Verdict.PROCEED: 0}
+    return max(cards, key=lambda card: (order[card.verdict], card.rank or (0,) * 7, len(card.lines)), default=None)

@@ -1,0 +1,83 @@
+"""The whole inspection: gather, read, join with runs, let the rules look, judge, make cards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from halfway.inspection.card import Card, card_of, chosen
+from halfway.inspection.finding import Case, Finding, Rule
+from halfway.inspection.formats import Given, Reader
+from halfway.inspection.gathering import Gathered, Skip, gather
+from halfway.inspection.judging import judge
+from halfway.inspection.knowledge import Knowledge
+from halfway.inspection.model import Flow, RunLog
+from halfway.inspection.source import Source, Unreadable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    """All that was found: the card to show first, those of the other flows, and what was not read."""
+
+    card: Card | None
+    others: tuple[Card, ...]
+    flows: tuple[Flow, ...]
+    read: int  # files
+    skipped: tuple[Skip, ...]
+
+
+@dataclass(frozen=True)
+class Inspector:
+    """Knows the readers, the rules and the base."""
+
+    readers: Sequence[Reader]
+    rules: Sequence[Rule]
+    knowledge: Knowledge
+
+    def inspect(self, paths: Sequence[Path], logs: Sequence[Path] = ()) -> Inspection:
+        """Looks at everything under the paths; `logs` tell of runs. Raises nothing for what stands in them."""
+        gathered, told = gather(paths), gather(logs)
+        given = Given(gathered.sources | told.sources, self.knowledge)
+        flows = [flow for source in gathered.sources.values() for flow in self._flows(source, given, gathered)]
+        runs = [run for source in told.sources.values() for run in self._runs(source, given, told)]
+        cards = [self._card(flow, runs) for flow in flows]
+        first = chosen(cards)
+        return Inspection(
+            card=first, others=tuple(card for card in cards if card is not first), flows=tuple(flows),
+            read=len(gathered.sources) + len(told.sources), skipped=(*gathered.skipped, *told.skipped),
+        )  # fmt: skip
+
+    def _flows(self, source: Source, given: Given, gathered: Gathered) -> Iterator[Flow]:
+        for reader in self.readers:
+            try:
+                if reader.takes(source):
+                    yield from reader.flows(source, given)
+            except (Unreadable, RecursionError) as error:
+                gathered.skipped.append(Skip(source.path, f"{reader.name}: {error}"))
+
+    def _runs(self, source: Source, given: Given, told: Gathered) -> Iterator[RunLog]:
+        found = False
+        for reader in self.readers:
+            try:
+                for run in reader.runs(source, given):
+                    found = True
+                    yield run
+            except (Unreadable, RecursionError) as error:
+                told.skipped.append(Skip(source.path, f"{reader.name}: {error}"))
+        if not found:
+            told.skipped.append(Skip(source.path, "it tells of no run that can be read"))
+
+    def _card(self, flow: Flow, runs: Sequence[RunLog]) -> Card:
+        case = Case(flow, self.knowledge, _run_of(flow, runs))
+        return card_of(case, judge(case, self.findings(case)), self.rules)
+
+    def findings(self, case: Case) -> list[Finding]:
+        """What all rules say."""
+        return [finding for rule in self.rules for finding in rule.check(case)]
+
+
+def _run_of(flow: Flow, runs: Sequence[RunLog]) -> RunLog | None:
+    """The newest attempt of a run of the flow; a log that names no flow is of the only one there is."""
+    same = [run for run in runs if run.format == flow.format and run.name in ("", flow.name, flow.id, flow.file)]
+    return max(same, key=lambda run: run.attempt, default=None)

@@ -1,0 +1,196 @@
+"""One verdict about a flow, from criteria that can be read one by one. Pure. `proceed` never means: run it now (R-K8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from halfway.inspection.assessing import Repeatable, automatic, outward, repeatable, to_customer, weight
+from halfway.inspection.finding import Case, Finding, Said, Severity
+from halfway.inspection.model import Kind, Outcome, Ran, Repeating, Reversible, Starting, Step, When
+
+
+class Verdict(StrEnum):
+    """The only three ends of a card."""
+
+    PROCEED = "proceed"
+    LIMITED = "limited trial"
+    STOP = "stop"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A criterion that holds, by its code, S1 to S9 or L1 to L8, and about which step."""
+
+    code: str
+    said: Said
+    step: str = ""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict with all reasons for it, and the findings with the gravest first."""
+
+    verdict: Verdict
+    reasons: tuple[Reason, ...]
+    findings: tuple[Finding, ...]
+
+
+Rank = tuple[int, int, bool, bool, bool, bool, int]
+
+DOUBTED = (Repeatable.NO, Repeatable.UNKNOWN)
+GRAVE = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
+ANSWERS = GRAVE | {Kind.NOTIFY}
+BROKEN = frozenset({Kind.MONEY, Kind.NOTIFY, Kind.PUBLISH, Kind.DELETE})
+STARTS_ALONE = (Starting.SCHEDULE, Starting.EVENT, Starting.POLL, Starting.PUSH)
+LIMITING = frozenset({*(f"R-{n}" for n in range(10, 14)), *(f"R-{n}" for n in range(17, 20)), *(f"R-{n}" for n in range(26, 32))})
+
+
+def judge(case: Case, findings: Sequence[Finding]) -> Judgement:
+    """What is to become of the flow."""
+    ranked = tuple(sorted(findings, key=lambda one: rank(case, one), reverse=True))
+    stops = tuple(_stops(case, ranked))
+    if stops:
+        return Judgement(Verdict.STOP, stops, ranked)
+    limits = tuple(_limits(case, ranked))
+    return Judgement(Verdict.LIMITED if limits else Verdict.PROCEED, limits, ranked)
+
+
+def rank(case: Case, finding: Finding) -> Rank:
+    """How grave a finding is, part by part; a card can print it, so that the order can be checked."""
+    step = step_of(case, finding.step)
+    known = step is not None
+    return (
+        finding.severity,
+        weight(step),
+        known and bool(automatic(step)),
+        known and outcome(case, step) is Outcome.UNKNOWN,
+        known and step.effect is not None and step.effect.reversible is Reversible.NO,
+        known and not step.kept,
+        -finding.span.line,
+    )
+
+
+def step_of(case: Case, id: str) -> Step | None:
+    return next((step for step in case.flow.steps if step.id == id), None)
+
+
+def ran_as(case: Case, step: Step) -> Ran | None:
+    """What the log says about the step; a log names it as the definition does, or as the scope that it is part of."""
+    if case.run is None:
+        return None
+    names = (step.name, step.scope, step.id)
+    same_unit = [one for one in case.run.steps if one.unit in ("", step.unit)]
+    return next((one for name in names for one in same_unit or case.run.steps if one.step == name), None)
+
+
+def outcome(case: Case, step: Step) -> Outcome:
+    """What a log says about a step."""
+    ran = ran_as(case, step)
+    if ran is not None:
+        return ran.outcome
+    return Outcome.NO_LOG
+
+
+# ── stop ──
+
+
+def _stops(case: Case, findings: Sequence[Finding]) -> Iterator[Reason]:
+    for step in outward(case.flow):
+        yield from _stops_of(case, step)
+    for finding in findings:
+        reason = _stops_for(case, finding)
+        if reason is not None:
+            yield reason
+
+
+def _stops_of(case: Case, step: Step) -> Iterator[Reason]:
+    assert step.effect is not None
+    repeaters = automatic(step)
+    grave = bool(step.effect.kinds & GRAVE) or to_customer(step)
+    if grave and repeaters and repeatable(step)[0] in DOUBTED:
+        yield Reason(
+            "S1", Said("{step} is repeated automatically, and nothing shows that a repeat does no harm", {"step": step.name}), step.id
+        )
+    if _half_done(case, step):
+        yield Reason("S2", Said("{step} may have happened, and neither an id nor a way to look is known", {"step": step.name}), step.id)
+    if step.effect.consequential and any(one.bound is None for one in repeaters if one.kind is Repeating.STEP_RETRY):
+        yield Reason("S5", Said("{step} is retried without an end", {"step": step.name}), step.id)
+    if step.opaque is not None and step.effect.consequential and (repeaters or _starts_alone(case)):
+        yield Reason("S6", Said("what {step} does cannot be read, and it starts by itself", {"step": step.name}), step.id)
+
+
+def _half_done(case: Case, step: Step) -> bool:
+    ran = ran_as(case, step)
+    if ran is None or ran.outcome in (Outcome.NO_LOG, Outcome.NOT_EXECUTED):
+        return False
+    if ran.outcome is Outcome.LANDED and not _later_failed(case, step):
+        return False
+    assert step.effect is not None
+    action = next((one for one in case.knowledge.actions() if one.id == step.effect.action), None)
+    can_look = action is not None and action.probe not in ("", "none")
+    return not (ran.external_id or step.kept or can_look or repeatable(step)[0] is Repeatable.PROVEN)
+
+
+def _later_failed(case: Case, step: Step) -> bool:
+    later = [one for one in case.flow.steps if one.order > step.order]
+    return any(outcome(case, one) is Outcome.UNKNOWN for one in later)
+
+
+def _stops_for(case: Case, finding: Finding) -> Reason | None:
+    step, blocker, high = step_of(case, finding.step), finding.severity is Severity.BLOCKER, finding.severity >= Severity.HIGH
+    kinds = frozenset[Kind]() if step is None or step.effect is None else step.effect.kinds
+    holds = {
+        "R-03": ("S3", blocker), "R-09": ("S3", blocker), "R-25": ("S3", blocker), "R-34": ("S3", blocker),
+        "R-28": ("S4", high and bool(kinds & BROKEN)),
+        "R-35": ("S6", high and _starts_alone(case)),
+        "R-06": ("S7", high and case.flow.enabled), "R-07": ("S7", high and case.flow.enabled),
+        "R-14": ("S8", high and step is not None and _drives(case, step)),
+        "R-20": ("S9", blocker),
+    }.get(finding.rule)  # fmt: skip
+    return Reason(holds[0], finding.inference, finding.step) if holds is not None and holds[1] else None
+
+
+def _drives(case: Case, step: Step) -> bool:
+    """Whether its failure, which may be none, leads to something that cannot be taken back."""
+    routed = {edge.after for edge in case.flow.edges if edge.before == step.id and edge.when is When.ERROR}
+    return any(one.effect is not None and bool(one.effect.kinds & ANSWERS) for one in case.flow.steps if one.id in routed)
+
+
+def _starts_alone(case: Case) -> bool:
+    return any(trigger.kind in STARTS_ALONE for trigger in case.flow.triggers)
+
+
+# ── limited trial ──
+
+
+def _limits(case: Case, findings: Sequence[Finding]) -> Iterator[Reason]:
+    flow = case.flow
+    for step in outward(flow):
+        yield from _limits_of(case, step)
+    for finding in findings:
+        if finding.rule in ("R-20", "R-21", "R-22", "R-23", "R-24"):
+            yield Reason("L3", finding.inference, finding.step)
+        elif finding.severity >= (Severity.MEDIUM if finding.rule in LIMITING else Severity.HIGH):
+            yield Reason("L7", finding.inference, finding.step)
+    if flow.evidence_off is not None:
+        yield Reason("L5", Said("nothing is kept of a run that failed"))
+    for one in flow.unread:
+        yield Reason("L6", Said("{what} could not be read", {"what": one.what}))
+
+
+def _limits_of(case: Case, step: Step) -> Iterator[Reason]:
+    assert step.effect is not None
+    answer, why = repeatable(step)
+    told = {"step": step.name}
+    if answer in DOUBTED and automatic(step):
+        yield Reason("L8", Said("{step} is repeated automatically, within bounds", told), step.id)
+    elif answer in DOUBTED:
+        yield Reason("L1", Said("{step} must not be done twice, and only a person repeats it", told), step.id)
+    elif answer is Repeatable.GUARDED and step.guard is None:
+        yield Reason("L2", Said("{step}: {why}", {**told, "why": why}), step.id)
+    if step.effect.consequential and (step.gate is None or not step.gate.visible):
+        yield Reason("L4", Said("who approves {step} cannot be seen", told), step.id)
+    if step.opaque is not None:
+        yield Reason("L6", Said("{what} could not be read", {"what": step.opaque.what}), step.id)

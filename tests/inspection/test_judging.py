@@ -1,0 +1,265 @@
+"""The criteria of the three verdicts, one by one, on flows made of plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from halfway.inspection.advice import ALLOWED, BY_ACTION, BY_FORMAT, next_step, question
+from halfway.inspection.assessing import Category, Repeatable, category, repeatable
+from halfway.inspection.finding import Case, Finding, Said, Severity
+from halfway.inspection.judging import Judgement, Verdict, judge
+from halfway.inspection.knowledge import Action, Knowledge, Trust
+from halfway.inspection.model import (
+    Bearing,
+    Edge,
+    Effect,
+    Fact,
+    Flow,
+    Gate,
+    Identity,
+    Kind,
+    Outcome,
+    Ran,
+    Receiver,
+    Repeat,
+    Repeater,
+    Repeating,
+    Reversible,
+    RunLog,
+    Span,
+    Starting,
+    Step,
+    Trigger,
+    Undo,
+    Unread,
+    When,
+)
+
+HERE = Span("flow.yml", 1)
+RETRIED = Repeater(Repeating.STEP_RETRY, automatic=True, bound=3, span=HERE)
+BY_HAND = Repeater(Repeating.UNIT_RERUN, automatic=False, bound=None, span=HERE)
+KEY = Identity(Bearing.STABLE, "order.id", HERE)
+SEEN = Gate("environment", HERE, approver="release managers", visible=True)
+
+
+class Base(Knowledge):
+    """Knows one way to look."""
+
+    def actions(self) -> Sequence[Action]:
+        return [
+            Action(
+                "looked",
+                frozenset({Kind.MONEY}),
+                Repeat.WITH_KEY,
+                Reversible.FORWARD,
+                None,
+                "list the charges",
+                "none",
+                False,
+                ("https://vendor.example",),
+                date(2026, 11, 29),
+                Trust.VERIFIED,
+            )
+        ]
+
+
+def effect(kind: Kind, repeat: Repeat = Repeat.DUPLICATES, *, receiver: Receiver = Receiver.UNKNOWN, action: str = "") -> Effect:
+    return Effect(action, frozenset({kind}), repeat, Reversible.FORWARD, "a call", receiver=receiver)
+
+
+def step(made: Effect | None, *, name: str = "act", order: int = 1, **given: object) -> Step:
+    given.setdefault("repeaters", (BY_HAND,))
+    given.setdefault("gate", SEEN)
+    return Step(id=name, name=name, unit="job", scope=name, order=order, span=HERE, quote="", effect=made, **given)  # type: ignore[arg-type]
+
+
+def flow(*steps: Step, **given: object) -> Flow:
+    return Flow(id="f", name="f", format="github-actions", file="flow.yml", span=HERE, steps=steps, **given)  # type: ignore[arg-type]
+
+
+def finding(rule: str, severity: Severity = Severity.HIGH, *, step: str = "act") -> Finding:
+    return Finding(rule=rule, severity=severity, span=HERE, facts=(Fact(HERE, "line"),), inference=Said("so"), step=step)
+
+
+def judged(made: Flow, *findings: Finding, run: RunLog | None = None) -> Judgement:
+    return judge(Case(made, Base(), run), findings)
+
+
+def codes(made: Flow, *findings: Finding, run: RunLog | None = None) -> tuple[Verdict, list[str]]:
+    found = judged(made, *findings, run=run)
+    return found.verdict, [reason.code for reason in found.reasons]
+
+
+def log(outcome: Outcome, *, id: str = "", then: Outcome | None = None) -> RunLog:
+    steps = [Ran("act", "", outcome, Fact(Span("log.json", 3), "failure"), id)]
+    steps += [] if then is None else [Ran("next", "", then, Fact(Span("log.json", 4), "failure"))]
+    return RunLog(id="7", format="github-actions", name="f", attempt=1, span=HERE, steps=tuple(steps))
+
+
+@pytest.mark.parametrize(
+    ("made", "answer"),
+    [
+        (step(None), Repeatable.PROVEN),
+        (step(effect(Kind.READ)), Repeatable.PROVEN),
+        (step(effect(Kind.DEPLOY, Repeat.SAFE)), Repeatable.PROVEN),
+        (step(effect(Kind.MONEY, Repeat.WITH_KEY), identity=KEY), Repeatable.PROVEN),
+        (step(effect(Kind.MONEY, Repeat.WITH_KEY), identity=replace(KEY, bearing=Bearing.MINTED)), Repeatable.NO),
+        (step(effect(Kind.MONEY, Repeat.WITH_KEY), identity=replace(KEY, bearing=Bearing.UNKNOWN)), Repeatable.UNKNOWN),
+        (step(effect(Kind.MONEY, Repeat.WITH_KEY)), Repeatable.NO),
+        (step(effect(Kind.PUBLISH, Repeat.REJECTS)), Repeatable.GUARDED),
+        (step(effect(Kind.PUBLISH, Repeat.REJECTS), identity=replace(KEY, bearing=Bearing.MUTABLE)), Repeatable.NO),
+        (step(effect(Kind.RECORD, Repeat.MERGES)), Repeatable.GUARDED),
+        (step(effect(Kind.CREATE)), Repeatable.NO),
+        (step(effect(Kind.CREATE), identity=KEY), Repeatable.NO),  # the receiver does not look at it
+        (step(effect(Kind.CREATE), guard=HERE), Repeatable.GUARDED),
+        (step(effect(Kind.UNKNOWN, Repeat.UNKNOWN)), Repeatable.UNKNOWN),
+    ],
+)
+def test_whether_a_step_may_be_repeated(made: Step, answer: Repeatable) -> None:
+    assert repeatable(made)[0] is answer
+
+
+@pytest.mark.parametrize("kind", [Kind.MONEY, Kind.RECORD, Kind.PERMISSION, Kind.NOTIFY])
+def test_s1_an_automatic_repeat_of_what_must_not_happen_twice(kind: Kind) -> None:
+    verdict, found = codes(flow(step(effect(kind), repeaters=(RETRIED,))))
+    assert (verdict, found) == (Verdict.STOP, ["S1"])
+
+
+def test_s1_a_notice_to_the_team_is_a_limit() -> None:
+    made = step(effect(Kind.NOTIFY, receiver=Receiver.TEAM), repeaters=(RETRIED,))
+    assert codes(flow(made)) == (Verdict.LIMITED, ["L8"])
+
+
+@pytest.mark.parametrize(
+    ("run", "given", "stops"),
+    [
+        (log(Outcome.UNKNOWN), {}, True),
+        (log(Outcome.UNKNOWN, id="ch_1"), {}, False),
+        (log(Outcome.UNKNOWN), {"kept": (HERE,)}, False),
+        (log(Outcome.NOT_EXECUTED), {}, False),
+        (log(Outcome.LANDED), {}, False),
+        (log(Outcome.LANDED, then=Outcome.UNKNOWN), {}, True),
+    ],
+)
+def test_s2_what_a_log_leaves_open_must_be_possible_to_look_up(run: RunLog, given: dict[str, object], stops: bool) -> None:
+    made = flow(step(effect(Kind.MONEY), **given), step(None, name="next", order=2))
+    assert ("S2" in codes(made, run=run)[1]) is stops
+
+
+def test_s2_a_way_to_look_is_enough() -> None:
+    assert "S2" not in codes(flow(step(effect(Kind.MONEY, action="looked"))), run=log(Outcome.UNKNOWN))[1]
+
+
+@pytest.mark.parametrize(
+    ("rule", "severity", "kind", "code"),
+    [
+        ("R-03", Severity.BLOCKER, Kind.CREATE, "S3"), ("R-03", Severity.HIGH, Kind.CREATE, "L7"),
+        ("R-09", Severity.BLOCKER, Kind.GIT, "S3"),
+        ("R-28", Severity.HIGH, Kind.PUBLISH, "S4"), ("R-28", Severity.HIGH, Kind.GIT, "L7"), ("R-06", Severity.HIGH, Kind.NOTIFY, "S7"),
+        ("R-06", Severity.MEDIUM, Kind.NOTIFY, ""), ("R-20", Severity.BLOCKER, Kind.MONEY, "S9"), ("R-20", Severity.HIGH, Kind.MONEY, "L3"),
+        ("R-11", Severity.MEDIUM, Kind.DEPLOY, "L7"), ("R-15", Severity.MEDIUM, Kind.DEPLOY, ""),
+    ],
+)  # fmt: skip
+def test_what_a_finding_leads_to(rule: str, severity: Severity, kind: Kind, code: str) -> None:
+    made = step(effect(kind, Repeat.SAFE), identity=KEY)
+    verdict, found = codes(flow(made), finding(rule, severity))
+    assert found == ([code] if code else [])
+    assert verdict is (Verdict.PROCEED if not code else Verdict.STOP if code[0] == "S" else Verdict.LIMITED)
+
+
+def test_s5_a_retry_without_an_end() -> None:
+    made = step(effect(Kind.CREATE, Repeat.SAFE), repeaters=(replace(RETRIED, bound=None),))
+    assert codes(flow(made)) == (Verdict.STOP, ["S5"])
+
+
+@pytest.mark.parametrize(("started", "verdict"), [(Starting.SCHEDULE, Verdict.STOP), (Starting.MANUAL, Verdict.LIMITED)])
+def test_s6_what_cannot_be_read_must_not_start_by_itself(started: Starting, verdict: Verdict) -> None:
+    made = step(effect(Kind.RECORD, Repeat.SAFE), opaque=Unread("pod", "{what}", HERE))
+    assert codes(flow(made, triggers=(Trigger(started, HERE),)))[0] is verdict
+
+
+@pytest.mark.parametrize(("kind", "verdict"), [(Kind.NOTIFY, Verdict.STOP), (Kind.READ, Verdict.LIMITED)])
+def test_s8_a_failure_that_may_be_none_must_not_drive_another_effect(kind: Kind, verdict: Verdict) -> None:
+    made = flow(
+        step(effect(Kind.DEPLOY, Repeat.SAFE)),
+        step(effect(kind, Repeat.SAFE), name="route", order=2),
+        edges=(Edge("act", "route", When.ERROR),),
+    )
+    assert codes(made, finding("R-14"))[0] is verdict
+
+
+@pytest.mark.parametrize(
+    ("made", "code"),
+    [
+        (step(effect(Kind.CREATE)), "L1"),
+        (step(effect(Kind.PUBLISH, Repeat.REJECTS)), "L2"),
+        (step(effect(Kind.CREATE, Repeat.SAFE), gate=None), "L4"),
+        (step(effect(Kind.CREATE, Repeat.SAFE), gate=replace(SEEN, visible=False)), "L4"),
+        (step(effect(Kind.DEPLOY, Repeat.SAFE), gate=None, opaque=Unread("x", "{what}", HERE)), "L6"),
+        (step(effect(Kind.GIT), gate=None, repeaters=(RETRIED,)), "L8"),
+    ],
+)
+def test_what_makes_a_trial_of_it(made: Step, code: str) -> None:
+    assert codes(flow(made)) == (Verdict.LIMITED, [code])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        flow(step(None)),
+        flow(step(effect(Kind.READ), repeaters=(RETRIED,))),
+        flow(step(effect(Kind.MONEY, Repeat.WITH_KEY), identity=KEY, repeaters=(RETRIED,))),
+        flow(step(effect(Kind.CREATE), guard=HERE)),
+        flow(step(effect(Kind.DEPLOY, Repeat.SAFE), gate=None, repeaters=(RETRIED,))),
+    ],
+)
+def test_what_may_proceed(made: Flow) -> None:
+    assert codes(made) == (Verdict.PROCEED, [])
+
+
+def test_the_gravest_is_the_one_that_matters_most() -> None:
+    made = flow(step(effect(Kind.GIT), name="push"), step(effect(Kind.MONEY), name="charge", order=2))
+    found = judged(made, finding("R-08", step="push"), finding("R-08", step="charge"), finding("R-02", Severity.MEDIUM, step="charge"))
+    assert [(one.rule, one.step) for one in found.findings] == [("R-08", "charge"), ("R-08", "push"), ("R-02", "charge")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "answer"),
+    [
+        (Kind.MONEY, {}, Category.HAND_OVER), (Kind.AGENT, {}, Category.QUARANTINE), (Kind.NOTIFY, {}, Category.MARK),
+        (Kind.PUBLISH, {}, Category.CORRECT),
+    ],
+)  # fmt: skip
+def test_how_what_is_half_done_is_dealt_with(kind: Kind, given: dict[str, object], answer: Category) -> None:
+    assert category(step(effect(kind), **given)) is answer
+
+
+@pytest.mark.parametrize(
+    ("given", "answer"), [({"kept": (HERE,)}, Category.CANCEL), ({"undo": Undo("x", HERE)}, Category.CANCEL), ({}, Category.MARK)]
+)
+def test_what_can_be_taken_back_is_cancelled_where_it_can_be_found(given: dict[str, object], answer: Category) -> None:
+    made = step(replace(effect(Kind.DEPLOY), reversible=Reversible.YES), **given)
+    assert category(made) is answer
+
+
+def test_one_question_about_one_place() -> None:
+    unread = Unread("./.github/actions/deploy", "{what}", Span("flow.yml", 9))
+    case = Case(
+        flow(step(effect(Kind.DEPLOY, Repeat.SAFE), opaque=unread), step(effect(Kind.CREATE), gate=None, name="b", order=2)), Base()
+    )
+    asked = question(case, judge(case, []))
+    assert asked == Said("Can you show {what}? {place} refers to it.", {"what": "./.github/actions/deploy", "place": "flow.yml:9"})
+    readable = Case(flow(step(effect(Kind.CREATE))), Base())
+    assert question(readable, judge(readable, [])) is None
+
+
+def test_every_next_step_only_reads() -> None:
+    commands = [*BY_ACTION.values(), *(one.text for one in BY_FORMAT.values() if one.text.split()[0].islower() and "look" not in one.text)]
+    assert commands
+    assert all(command.startswith(ALLOWED) for command in commands)
+    case = Case(flow(step(effect(Kind.CREATE))), Base(), log(Outcome.UNKNOWN))
+    assert next_step(case, judge(case, [])).params == {"run": "7"}

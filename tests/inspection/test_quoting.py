@@ -1,0 +1,54 @@
+"""R-K1: no secret and no personal address leaves in a quote."""
+
+from __future__ import annotations
+
+import pytest
+
+from halfway.inspection.quoting import LONGEST, holds_secret, quoted
+
+KEY = "a1B2c3D4" * 4
+SECRETS = [
+    f"token: ghp_{KEY}",
+    f"curl -H 'Authorization: Bearer {KEY}' https://x.example",
+    f"DATABASE_URL=postgres://app:{KEY}@db.example/x",
+    f'"apiKey": "{KEY}"',
+    f"url: https://x.example/hook?token={KEY}&a=1",
+    f"https://hooks.slack.com/services/T000/B000/{KEY}",
+    f"export STRIPE=sk_live_{KEY}",
+    f"AWS_SECRET_ACCESS_KEY={KEY}",
+    f"password='{KEY}'",
+]
+REFERENCES = [
+    "token: ${{ secrets.NPM_TOKEN }}",
+    "curl -H 'Authorization: Bearer $TOKEN' https://x.example",
+    '"apiKey": "={{ $credentials.key }}"',
+    "api_key=os.environ['KEY']",
+    "max_tokens: 1500",
+    "git push https://x.example/a.git v1.2.3",
+]
+
+
+@pytest.mark.parametrize("text", SECRETS)
+def test_a_secret_is_taken_out_and_noticed(text: str) -> None:
+    assert KEY not in quoted(text)
+    assert holds_secret(text)
+
+
+@pytest.mark.parametrize("text", REFERENCES)
+def test_a_reference_to_a_secret_is_none(text: str) -> None:
+    assert quoted(text) == text
+    assert not holds_secret(text)
+
+
+@pytest.mark.parametrize("text", ["mail jane.doe+x@shop.example now", "to: '+82 10-1234-5678'", "call 010-1234-5678", "id 900101-1234567"])
+def test_addresses_of_persons_are_taken_out(text: str) -> None:
+    shown = quoted(text)
+    assert "[…]" in shown
+    assert not any(part in shown for part in ("jane", "1234"))
+
+
+def test_a_quote_is_one_bounded_line_that_cannot_move_the_cursor() -> None:
+    shown = quoted("a\n\tb\x1b[31m\u202e" + "x" * 500)
+    assert len(shown) == LONGEST
+    assert shown.startswith("a b [31m x")
+    assert all(sign.isprintable() for sign in shown)
