@@ -648,3 +648,48 @@ def test_a_resource_that_sends_a_request_is_found_by_it(base: Knowledge) -> None
 
 def test_a_resource_that_is_none_of_aws_has_no_effect(base: Knowledge) -> None:
     assert base.node("asl", "${PayFunction}") is None
+
+
+# ── whatever a text says ──
+
+ODD = [
+    "",
+    " ",
+    "-",
+    "--",
+    "=",
+    "/",
+    "://",
+    "https://",
+    "[",
+    "*",
+    "{{",
+    "}}",
+    "${",
+    "a" * 9_000,
+    "{{" * 9_000,
+    "/*" * 9_000,
+    "a." * 9_000,
+    "\x00",
+    "가나다",
+    "set x=x" * 2_000,
+]
+
+
+@pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
+def test_odd_texts_lead_nowhere_and_break_nothing(base: Knowledge, text: str) -> None:
+    assert base.command([text]) is None
+    assert base.command([text, text]) is None
+    assert base.uses(text, {text: text}) is None
+    assert base.node("n8n", text) is None
+    assert base.node(text, text, text, text) is None
+    assert base.call(text, {"0": text}) is None
+    assert base.call("cur.execute", {"0": text}) is None
+    posted = base.http("POST", text)
+    assert posted is not None
+    assert (posted.action, len(posted.told) <= 80) == ("", True)
+
+
+def test_an_update_that_adds_is_seen_only_behind_its_set(base: Knowledge) -> None:
+    assert row_of(base.call("cur.execute", {"0": "update t set a = 1 where b = 2"})) == "db.update"
+    assert row_of(base.call("cur.execute", {"0": "update t set a = t.a + 1"})) == "db.add"

@@ -20,6 +20,7 @@ from halfway.inspection.quoting import quoted
 
 __all__ = ["Action", "Key", "Knowledge", "Trust", "load"]
 
+LONGEST = 300  # letters of a name that are read
 _HTTP_CALL = re.compile(
     r"^(?:(?:requests|httpx2?|aiohttp|axios|ky|got|superagent|needle|niquests|urllib3)\b.*?\.|axios$|(?:.*\.)?fetch$|ky$|got$)"
     r"(?:.*\.)?(get|head|options|post|put|patch|delete|request|send)?$",
@@ -93,6 +94,7 @@ class Knowledge:
 
         Given are the literal arguments by name, or by place as "0" and "1". Of an AWS client: `boto3.client("sns").publish`.
         """
+        name = name[:LONGEST]
         id = self._calls.find(name)
         if id is not None:
             return self.effect(id, name)

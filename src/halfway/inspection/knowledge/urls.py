@@ -11,6 +11,7 @@ from halfway.inspection.knowledge.rows import Row
 from halfway.inspection.quoting import quoted
 
 READING = frozenset(("GET", "HEAD", "OPTIONS"))
+LONGEST = 2_000  # letters of an address that are read
 _HOLE = "~"
 _GAPS = re.compile(r"\$?\{\{.*?\}\}|\$?\{[^{}]*\}|\$\w+|%[sd]")
 _ADDRESS = re.compile(r"^(?:[a-z][a-z0-9+.-]*://)?(?:[^/@\s]*@)?([^/:?#\s]+)(?::[\w~]+)?([^?#]*)", re.IGNORECASE)
@@ -29,7 +30,7 @@ class Address:
 
 def address(url: str) -> Address:
     """Takes an address apart, also one with gaps of any of the formats."""
-    text = url.strip().strip("\"'`").removeprefix("=").strip()
+    text = url[:LONGEST].strip().strip("\"'`").removeprefix("=").strip()
     names = frozenset(name.lower() for gap in _GAPS.findall(text[:200]) for name in _NAME.findall(gap))
     match = _ADDRESS.match(_GAPS.sub(_HOLE, text)) if "://" in text or re.match(r"[\w-]+(\.[\w-]+)+(/|$)", text) else None
     if match is None or _HOLE in match[1].split(".", 1)[-1]:
