@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -44,8 +45,7 @@ def inspect(
     Nothing is executed, fetched, sent or written. The exit code is 0, 10 or 20 by the verdict, and 2 if nothing could be read.
     """
     if action is not None:
-        for line in explain(action):
-            click.echo(said(line))
+        _explain(action)
         return
     if not paths:
         raise click.UsageError(_("Name a file or a folder to read."), click.get_current_context())
@@ -54,6 +54,18 @@ def inspect(
         raise _nothing(found, paths)
     _print(found, found.card, "json" if as_json else form, everything=everything)
     click.get_current_context().exit(_exit([found.card, *found.others] if everything else [found.card], fail_on))
+
+
+def _explain(id: str) -> None:
+    known = load()
+    found = next((action for action in known.actions() if action.id == id), None)
+    if found is None:
+        near = difflib.get_close_matches(id, [action.id for action in known.actions()], n=3)
+        problem = _("Nothing is known about {action}.").format(action=id)
+        remedy = _("Did you mean {names}?").format(names=", ".join(near)) if near else ""
+        raise click.UsageError(f"{problem} {remedy}".strip(), click.get_current_context())
+    for line in explain(found):
+        click.echo(said(line))
 
 
 def _nothing(found: Inspection, paths: Sequence[Path]) -> InvalidInput:
