@@ -23,7 +23,7 @@ _BY_FORM = re.compile(
         r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
         r"https://hooks\.slack\.com/services/\S+",
         r"https://discord(?:app)?\.com/api/webhooks/\S+",
-        r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",  # an address of a person
+        r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[^\W\d_]{2,}",  # an address of a person; what ends in a number is a version
         r"(?<![\w.])\+\d[\d ()-]{7,}\d",  # a telephone number
         r"\b01[016789]-?\d{3,4}-?\d{4}\b",
         r"\b\d{6}-[1-4]\d{6}\b",  # a Korean resident's number
