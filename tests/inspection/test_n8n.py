@@ -518,3 +518,26 @@ def test_data_that_is_no_json_is_refused_with_its_line() -> None:
     source = written(execution({}) | {"data": "[{"})
     with pytest.raises(Unreadable, match=r"line \d+: the data of the execution is no JSON"):
         list(READER.runs(source, given(source)))
+
+
+@pytest.mark.parametrize(
+    ("type", "version", "parameters", "told"),
+    [
+        ("twilio", 1, {}, "sms:send"),
+        ("gmail", 2.1, {}, "message:send"),
+        ("gmail", 1, {}, "draft:create"),
+        ("pipedrive", 1, {"resource": "note"}, "note:create"),
+        ("zendesk", 1, {"operation": "update"}, "ticket:update"),
+        ("unheard", 1, {"operation": "do"}, "do"),
+    ],
+)
+def test_what_an_export_leaves_out_is_what_that_version_does_by_default(
+    type: str, version: float, parameters: dict[str, Any], told: str
+) -> None:
+    step = step_of(chain(HOOK, node("Node", type, parameters, typeVersion=version)), "Node")
+    assert step.extra["told"] == f"{type} {told}"
+
+
+def test_a_secret_beside_a_very_long_text_is_found() -> None:
+    flow = flow_of(chain(HOOK, node("Mail", "gmail", {"message": "a" * 300_000, "token": "abcdef0123456789"})))
+    assert [one.quote for one in flow.secrets] == ['"token": "[…]"']

@@ -138,6 +138,7 @@ class _Steps:
         """One step; a filter is one, too, for it stops what has begun."""
         node, done = self.zap.nodes[name], self.done[name]
         effect = self._told(name, done.effect)
+        guard = self._guard(name) if parts.makes_anew(effect) else None
         return Step(
             id=name,
             name=quoted(zaps.title(node), 80),
@@ -150,8 +151,8 @@ class _Steps:
             identity=self._identity(name, effect),
             repeaters=tuple(self._repeaters(name)),
             kept=self._kept(name),
-            guard=self._guard(name) if effect is not None and effect.outward else None,
-            guard_is_proof=not (effect is not None and effect.outward and self._guard(name)),
+            guard=guard,
+            guard_is_proof=guard is None,
             gate=self._gate(name),
             opaque=done.opaque and replace(done.opaque, span=place(node)),
             condition=quoted("; ".join(self._conditions(name))),

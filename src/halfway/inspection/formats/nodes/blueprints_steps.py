@@ -82,7 +82,7 @@ class Steps:
         node, effect = placed.node, self._told(name, done.effect)
         seconds = node.get("mapper", "timeout").number
         known = seconds is not None and 0 < seconds < MOST_SECONDS
-        guard = self._guard(name) if effect is not None and effect.outward else None
+        guard = self._guard(name) if parts.makes_anew(effect) else None
         return Step(
             id=name,
             name=quoted(blueprints.title(node), 80),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
-from halfway.inspection.formats.nodes.parts import CODE_UNREAD, by_verb, reading, texts, unknown_effect
+from halfway.inspection.formats.nodes.parts import CODE_UNREAD, by_verb, read_table, reading, texts, unknown_effect
 from halfway.inspection.model import Effect, Kind, Repeat, Reversible, Unread
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
@@ -64,8 +64,12 @@ def told(node: Node) -> str:
 
 
 def asked(node: Node) -> tuple[str, str]:
-    """Resource and operation as the file has them; the base knows what an export leaves out."""
-    return node.get("parameters", "resource").text, node.get("parameters", "operation").text
+    """Resource and operation as the file has them, else as that version of the node has them by default."""
+    given, short = node.get("parameters"), drawn.short(node)
+    known = read_table("n8n_defaults")["nodes"]
+    default = known.get(f"{short}@{node.get('typeVersion').text}") or known.get(short) or known.get(short.removesuffix("tool"), {})
+    resource: str = given.get("resource").text or default.get("resource", "")
+    return resource, given.get("operation").text or default.get("operations", {}).get(resource, "")
 
 
 def method_of(node: Node) -> str:

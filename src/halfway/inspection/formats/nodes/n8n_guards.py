@@ -27,7 +27,7 @@ class Guards:
 
     def guarded(self, step: Step, name: str) -> Step:
         """The step with the look before it, the person before it, and the condition that it runs under."""
-        guard = self._guard(name) if step.effect is not None and step.effect.outward else None
+        guard = self._guard(name) if parts.makes_anew(step.effect) else None
         gate = self._gate(name)
         return replace(step, guard=guard, guard_is_proof=guard is None, gate=gate, condition=self._condition(name))
 
@@ -45,8 +45,7 @@ class Guards:
                 seen.add(one)
                 one, output = graph.before[one][0].before, graph.before[one][0].output
             if one in self._branches:
-                said = parts.texts(self.drawing.nodes[one].get("parameters", "conditions")).replace("\n", " ")
-                return quoted(f"{one} [{output}]: {said}")
+                return quoted(f"{one} [{output}]: {_said(self.drawing.nodes[one])}")
         return ""
 
     def _only_behind(self, branch: str, name: str) -> bool:
@@ -114,6 +113,19 @@ class Guards:
                 limit = node.get("parameters", "options", "limitWaitTime") if asks else node.get("parameters", "limitWaitTime")
                 return Gate("approval" if asks else "wait", drawn.place(self.drawing.nodes[one]), timeout_answers=bool(limit))
         return None
+
+
+def _said(node: Node) -> str:
+    """What a condition asks, in any version of the node; the last resort is all that is written in it."""
+    given = node.get("parameters")
+    asked = [*given.get("conditions", "conditions").each(), *(one for _, group in given.get("conditions").items() for one in group.each())]
+    rules = [
+        " ".join(word for word in (first, one.get("operator", "operation").text or one.get("operation").text, second) if word)
+        for one in asked
+        for first, second in [(one.get("leftValue").text or one.get("value1").text, one.get("rightValue").text or one.get("value2").text)]
+        if first
+    ]
+    return "; ".join(dict.fromkeys(rules)) or parts.texts(given.get("rules")).replace("\n", " ")
 
 
 def _vendor(node: Node) -> set[str]:

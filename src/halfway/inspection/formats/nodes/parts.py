@@ -18,6 +18,7 @@ CODE_UNREAD = "The code of {what} calls something outside, and what cannot be to
 MOST_SECRETS = 50
 MOST_DRAWN = 1_000
 _DEEPEST_QUOTE = 3
+_SECRET_BEGINS = 400  # what follows is a text, not a key
 
 
 @cache
@@ -29,6 +30,11 @@ def read_table(name: str) -> Mapping[str, Any]:
 def only_reads(effect: Effect | None) -> bool:
     """Whether an action looks and changes nothing."""
     return effect is not None and effect.kinds == frozenset({Kind.READ})
+
+
+def makes_anew(effect: Effect | None) -> bool:
+    """Whether a second time may be another one, so that a look before it counts."""
+    return effect is not None and effect.outward and effect.repeat not in (Repeat.SAFE, Repeat.MERGES)
 
 
 def entry(node: Node, key: str) -> str:
@@ -95,7 +101,7 @@ def secrets(node: Node) -> Iterator[Fact]:
 
 
 def _is_secret(label: str, value: str) -> bool:
-    return len(value) >= 8 and holds_secret(f"{label}: {value.removeprefix('=')}")
+    return len(value) >= 8 and holds_secret(f"{label}: {value.removeprefix('=')}"[:_SECRET_BEGINS])
 
 
 def unknown_effect(told: str) -> Effect:
