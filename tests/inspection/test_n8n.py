@@ -362,7 +362,7 @@ def test_a_secret_is_told_by_its_place_and_never_by_its_value() -> None:
     headers = {
         "parameters": [
             {"name": "Authorization", "value": "Bearer abcdef0123456789"},
-            {"name": "X-Api-Key", "value": "={{ $credentials.key }}"},
+            {"name": "Authorization", "value": "=Bearer {{ $json.its }}"},
         ]
     }
     source = written(chain(HOOK, node("Call", "httpRequest", {"url": "https://pages.example", "headerParameters": headers})))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -10,6 +11,7 @@ from importlib.resources import files
 from math import isnan
 from typing import Any
 
+from halfway.inspection.formats.nodes.provenance import FILLED
 from halfway.inspection.model import Effect, Fact, Kind, Repeat, Reversible
 from halfway.inspection.quoting import holds_secret, quoted
 from halfway.inspection.source import Node, Unreadable
@@ -18,6 +20,7 @@ CODE_UNREAD = "The code of {what} calls something outside, and what cannot be to
 MOST_SECRETS = 50
 MOST_DRAWN = 1_000
 _DEEPEST_QUOTE = 3
+_SCHEME = re.compile(r"(?i)^(?:bearer|basic|token)\b\s*")
 _SECRET_BEGINS = 400  # what follows is a text, not a key
 
 
@@ -101,7 +104,9 @@ def secrets(node: Node) -> Iterator[Fact]:
 
 
 def _is_secret(label: str, value: str) -> bool:
-    return len(value) >= 8 and holds_secret(f"{label}: {value.removeprefix('=')}"[:_SECRET_BEGINS])
+    """A value that is filled in when it runs is none, whatever scheme stands before it."""
+    literal = _SCHEME.sub("", FILLED.sub("", value[:_SECRET_BEGINS]).removeprefix("=").strip())
+    return len(literal) >= 6 and holds_secret(f"{label}: {value.removeprefix('=')}"[:_SECRET_BEGINS])
 
 
 def unknown_effect(told: str) -> Effect:
