@@ -27,7 +27,7 @@ _BY_FORM = re.compile(
 )  # fmt: skip
 _OF_PERSONS = re.compile(
     "|".join((
-        r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",  # an address of a person
+        r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[^\W\d_]{2,}",  # an address of a person; what ends in a number is a version
         r"(?<![\w.])\+\d[\d ()-]{7,}\d",  # a telephone number
         r"\b01[016789]-?\d{3,4}-?\d{4}\b",
         r"\b\d{6}-[1-4]\d{6}\b",  # a Korean resident's number
@@ -36,9 +36,9 @@ _OF_PERSONS = re.compile(
 _PASSWORD = re.compile(r"(?<=://)([^/\s:@]+):(?![$%{<\[])([^/\s@]+)(?=@)")
 # A reference to where a secret is kept is no secret: ${{ secrets.X }}, $TOKEN, ={{ … }}, os.environ["X"].
 _ASSIGNED = re.compile(
-    r"""(?i)((?:[\w-]*(?:password|passwd|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]*)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?)(?![\s"']*(?:(?:bearer|basic)\s|\$|=?\{\{|\{|os\.|process\.|env\.|vault:|!|<|null|true|false|\d+\b(?!\w)))([^\s"',;}{)\]]{6,})"""
+    r"""(?i)((?:(?:password|passwd|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]{0,60})["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?)(?![\s"']*(?:(?:bearer|basic)\s|\$|=?\{\{|\{|os\.|process\.|env\.|vault:|!|<|null|true|false|\d+\b(?!\w)))([^\s"',;}{)\]]{6,})"""
 )
-_IN_QUERY = re.compile(r"(?i)([?&](?:[\w-]*(?:key|token|secret|sig|signature|password)[\w-]*)=)(?![$%{])[^&\s\"']{6,}")
+_IN_QUERY = re.compile(r"(?i)([?&](?:[\w-]{0,60}(?:key|token|secret|sig|signature|password)[\w-]{0,60})=)(?![$%{])[^&\s\"']{6,}")
 
 
 def quoted(text: str, longest: int = LONGEST) -> str:

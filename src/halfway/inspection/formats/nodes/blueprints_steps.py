@@ -1,0 +1,253 @@
+"""Makes the steps of a scenario of Make: each module with what it does, what its handler makes of a failure, and who repeats it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from halfway.inspection.formats import Given
+from halfway.inspection.formats.nodes import blueprints, parts
+from halfway.inspection.formats.nodes.blueprints import Blueprint, place
+from halfway.inspection.formats.nodes.blueprints_effects import Done, done_by
+from halfway.inspection.formats.nodes.keys import given_key, identity_of, key_names
+from halfway.inspection.formats.nodes.provenance import Root, Tracer, receiver
+from halfway.inspection.model import (
+    Edge,
+    Effect,
+    Fact,
+    Identity,
+    Kind,
+    Mark,
+    OnError,
+    Receiver,
+    Repeater,
+    Repeating,
+    Span,
+    Starting,
+    Step,
+)
+from halfway.inspection.quoting import quoted
+from halfway.inspection.source import Node
+
+MOST_SECONDS = 86_400 * 366
+_STORES = frozenset({Kind.CREATE, Kind.RECORD, Kind.FILE, Kind.UNKNOWN})
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of one scenario."""
+
+    scenario: Blueprint
+    given: Given
+
+    @cached_property
+    def done(self) -> dict[str, Done]:
+        return {name: done_by(self.scenario, name, self.given) for name in self.scenario.modules}
+
+    @cached_property
+    def kept(self) -> tuple[str, ...]:
+        """The modules that do something outside, in the order in which they run."""
+        return tuple(
+            name for name in self.scenario.graph.order if self.done[name].effect is not None or self.scenario.role(name, "waiting")
+        )
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        return self.scenario.graph.edges(frozenset(self.kept))
+
+    @cached_property
+    def tracer(self) -> Tracer:
+        return self.scenario.tracer({name: root for name in self.scenario.modules if (root := self._root(name)) is not None})
+
+    def _root(self, name: str) -> Root | None:
+        effect, started = self.done[name].effect, self.scenario.started
+        if name == self.scenario.first and started is not None:
+            return Root.EVENT
+        if effect is not None:
+            return Root.ANSWER if effect.outward else Root.STORE
+        return None
+
+    def all(self) -> Iterator[Step]:
+        """The steps in order."""
+        for order, name in enumerate(self.kept):
+            yield self._step(name, order)
+
+    def tells_of_failure(self, step: Step) -> bool:
+        """Whether a step is a message on the way of a failure."""
+        return Mark.FAILURE_NOTICE in step.marks
+
+    def _step(self, name: str, order: int) -> Step:
+        placed, done = self.scenario.modules[name], self.done[name]
+        node, effect = placed.node, self._told(name, done.effect)
+        seconds = node.get("mapper", "timeout").number
+        known = seconds is not None and 0 < seconds < MOST_SECONDS
+        guard = self._guard(name) if parts.makes_anew(effect) else None
+        return Step(
+            id=name,
+            name=quoted(blueprints.title(node), 80),
+            unit=name,
+            scope=name,
+            order=order,
+            span=place(node),
+            quote=", ".join(
+                one for one in (parts.entries(node, "id", "module"), parts.entries(node.get("mapper"), "method", "url", "key")) if one
+            ),
+            effect=effect,
+            identity=self._identity(name, effect),
+            repeaters=tuple(self._repeaters(name)),
+            timeout=seconds if known else None,
+            timeout_known=known,
+            on_error=self.on_error(name),
+            kept=self._kept(name),
+            guard=guard,
+            guard_is_proof=guard is None,
+            opaque=done.opaque and replace(done.opaque, span=place(node)),
+            condition=quoted("; ".join(blueprints.asks(self.scenario.modules[one].node) for one in self._filtered(name))),
+            needs_output_of=tuple(one for one in self.kept if one != name and one in self._givers(name)),
+            marks=self._marks(name, effect),
+            facts=tuple(self._facts(node)),
+            extra=self._extra(name),
+        )
+
+    def _told(self, name: str, effect: Effect | None) -> Effect | None:
+        """The effect with who is told."""
+        if effect is None or Kind.NOTIFY not in effect.kinds or effect.receiver is not Receiver.UNKNOWN:
+            return effect
+        given = self.scenario.modules[name].node.get("mapper")
+        address = next((text for key in blueprints.table()["parameters"]["recipients"] if (text := parts.texts(given.get(key)))), "")
+        return replace(effect, receiver=receiver(self.tracer.follow(address, name))) if address else effect
+
+    def _identity(self, name: str, effect: Effect | None) -> Identity | None:
+        """A key in a header, else what the module names its record by: `overwrite: false` makes a second one fail."""
+        if effect is None or not effect.outward:
+            return None
+        node = self.scenario.modules[name].node
+        key = given_key(node.get("mapper"), key_names(effect, self.given.knowledge))
+        natural = next((node.get("mapper", one) for one in blueprints.table()["parameters"]["keys"] if node.get("mapper", one)), None)
+        return identity_of(effect, place(node), key, lambda text: self.tracer.follow(text, name), natural)
+
+    # ── failures ──
+
+    def on_error(self, name: str) -> OnError:
+        """What follows a failure: a handler with actions of its own is a way of its own, Ignore and Commit end as a success."""
+        node = self.scenario.modules[name].node
+        if not node.get("onerror"):
+            return OnError.STOP
+        way = OnError(blueprints.table()["handlers"].get(blueprints.directive(node), "route"))
+        acts = any(placed.handles == name and self.done[one].effect is not None for one, placed in self.scenario.modules.items())
+        return OnError.ROUTE if acts and way is not OnError.CONTINUE else way
+
+    def _repeaters(self, name: str) -> Iterator[Repeater]:
+        """Break retries what it stored; what sent a hook may send it again; a person may run an old run again."""
+        yield from self._break(name)
+        for above in self._looping(name):
+            yield Repeater(Repeating.LOOP, True, None, place(self.scenario.modules[above].node))
+        first = place(self.scenario.modules[self.scenario.first].node)
+        if self.scenario.started is Starting.EVENT:
+            yield Repeater(Repeating.REDELIVERY, True, None, first)
+        elif self.scenario.started is None and self.scenario.root.get("scheduling", "type").text == "on-demand":
+            yield Repeater(Repeating.MANUAL, False, None, first)
+        elif self.scenario.started is None:
+            yield Repeater(Repeating.SCHEDULE, True, None, first, default=not self.scenario.root.get("scheduling"))
+        yield Repeater(Repeating.REPLAY, False, None, place(self.scenario.modules[name].node), default=True)
+
+    def _break(self, name: str) -> Iterator[Repeater]:
+        """Only a scenario that stores incomplete executions can take them up again."""
+        node = self.scenario.modules[name].node
+        ends = blueprints.handler(node)
+        if ends is None or blueprints.directive(node) != "Break" or self.scenario.scenario.get("dlq").value is not True:
+            return
+        default, asked = blueprints.table()["break"], ends.get("mapper") if ends.get("mapper") else ends.get("parameters")
+        if (asked.get("retry").text or str(default["retry"])).lower() == "true":
+            count = parts.whole(asked.get("count"), default["count"], 1, default["count_most"])
+            yield Repeater(Repeating.STEP_RETRY, True, count + 1, place(ends), default=not asked.get("count"))
+        else:
+            yield Repeater(Repeating.UNIT_RERUN, False, None, place(ends))
+
+    def _facts(self, node: Node) -> Iterator[Fact]:
+        ends = blueprints.handler(node)
+        if ends is not None:
+            yield Fact(place(ends), parts.entries(ends, "module", "mapper"))
+        if node.get("filter"):
+            yield parts.fact(node, "filter")
+        for key in ("dlq", "autoCommit"):
+            if self.scenario.scenario.get(key).there:
+                yield parts.fact(self.scenario.scenario, key)
+
+    # ── what comes before and after ──
+
+    def _looping(self, name: str) -> list[str]:
+        """The modules that hand over many parts one by one, unless one between gathers them again."""
+        graph = self.scenario.graph
+        closing = {one for one in self.scenario.modules if self.scenario.role(one, "closing")}
+        return [
+            one for one in self.scenario.modules if self.scenario.role(one, "looping") and name in graph.downstream([one], around=closing)
+        ]
+
+    def _filtered(self, name: str) -> list[str]:
+        """The modules whose filters a record passes before it comes here, this one among them."""
+        before = {name, *self.scenario.graph.upstream(name)}
+        return [one for one in self.scenario.graph.order if one in before and self.scenario.modules[one].node.get("filter", "conditions")]
+
+    def _givers(self, name: str) -> set[str]:
+        """The modules whose values are mapped into one, also through those that only reshape."""
+        found: set[str] = set()
+        waiting = [name]
+        while waiting:
+            text = parts.texts(self.scenario.modules[waiting.pop()].node.get("mapper"))
+            for one, _ in self.scenario.references(text, name) or ():
+                if one in self.scenario.modules and one not in found:
+                    found.add(one)
+                    waiting += [one] if self.scenario.passes(one) else []
+        return found
+
+    def _kept(self, name: str) -> tuple[Span, ...]:
+        """The later modules that write down what this one was answered, or answer with it."""
+        effect = self.done[name].effect
+        if effect is None or not effect.outward:
+            return ()
+        found: list[Span] = []
+        later = self.scenario.graph.downstream([name])
+        for one in (one for one in self.scenario.modules if one in later):
+            stores = (other := self.done[one].effect) is not None and bool(other.kinds & _STORES)
+            text = parts.texts(self.scenario.modules[one].node.get("mapper"))
+            answered = {giver for giver, field in self.scenario.references(text, one) or () if not field.startswith("error")}
+            if (stores or self.scenario.role(one, "answers")) and name in answered:
+                found.append(place(self.scenario.modules[one].node))
+        return tuple(found)
+
+    def _guard(self, name: str) -> Span | None:
+        """A look whose result a filter on the way asks about."""
+        for one in self._filtered(name):
+            asked = blueprints.asks(self.scenario.modules[one].node)
+            for giver, _ in self.scenario.references(asked, one) or ():
+                if giver in self.done and parts.only_reads(self.done[giver].effect):
+                    return place(self.scenario.modules[giver].node)
+        return None
+
+    def _marks(self, name: str, effect: Effect | None) -> frozenset[Mark]:
+        handles = bool(self.scenario.modules[name].handles)
+        found = {Mark.WAIT} if self.scenario.role(name, "waiting") else set[Mark]()
+        if effect is not None and Kind.NOTIFY in effect.kinds:
+            found.add(Mark.FAILURE_NOTICE if handles else Mark.SUCCESS_NOTICE)
+        elif effect is not None and effect.outward and handles:
+            found.add(Mark.RECOVERY)
+        if self.scenario.role(name, "claims"):
+            found.add(Mark.CLAIM)
+        if self._looping(name):
+            found.add(Mark.IN_LOOP)
+        return frozenset(found)
+
+    def _extra(self, name: str) -> dict[str, str]:
+        placed = self.scenario.modules[name]
+        directive = blueprints.directive(placed.node)
+        stored = self.scenario.scenario.get("dlq").value is True
+        said = {
+            "module": placed.node.get("module").text,
+            "handler": directive,
+            "handles": placed.handles,
+            "route": placed.route,
+            "break_without_store": "true" if directive == "Break" and not stored else "",
+        }
+        return {key: value for key, value in said.items() if value}

@@ -1,0 +1,185 @@
+"""What a node of n8n does outside: requests by method and address, commands by their words, everything else by type and operation."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+
+from halfway.inspection.formats import Given
+from halfway.inspection.formats.nodes import n8n_drawing as drawn
+from halfway.inspection.formats.nodes.n8n_drawing import Drawing
+from halfway.inspection.formats.nodes.parts import CODE_UNREAD, by_verb, read_table, reading, texts, unknown_effect
+from halfway.inspection.model import Effect, Kind, Repeat, Reversible, Unread
+from halfway.inspection.quoting import quoted
+from halfway.inspection.source import Node
+
+SUB_UNREAD = "The workflow {what} is called and was not given."
+COMMAND_UNREAD = "The program {what} is started and was not given."
+NODE_UNREAD = "The node {what} is not one of n8n's own; what it does is not known."
+_REACHES_OUT = re.compile(
+    r"(?i)\bfetch\(|axios|httpRequest|\$http|https?\.request|require\(|\brequests\.|urllib|\bimport\s+\w|WebSocket|child_process|nodemailer"
+)
+_COMMANDS = re.compile(r"\n|;|&&|\|\|")
+_LANGCHAIN = "@n8n/n8n-nodes-langchain."
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a node does, and what of it could not be read."""
+
+    effect: Effect | None
+    opaque: Unread | None = None
+    tools: tuple[str, ...] = ()  # what an agent may use on the world
+
+
+def done_by(drawing: Drawing, name: str, given: Given) -> Done:
+    """What a node does outside; nothing for one that is off, or only hands on what it gets."""
+    node = drawing.nodes[name]
+    if drawing.passes(name):
+        return Done(None)
+    if drawing.role(name, "code"):
+        return _code(node, name)
+    if drawing.role(name, "sub"):
+        return _sub(node, name, given)
+    if drawing.role(name, "shell"):
+        return _command(node, given)
+    if _is_http(node):
+        return Done(_request(node, given))
+    if node.get("type").text.startswith(_LANGCHAIN):
+        return _model(drawing, name, given)
+    return _app(node, name, given)
+
+
+def told(node: Node) -> str:
+    """How the node would be called: its type, and what it is told to do."""
+    given = node.get("parameters")
+    resource, operation = asked(node)
+    shown = ":".join(one for one in (resource, operation) if one)
+    if _is_http(node):
+        shown = f"{method_of(node)} {address_of(node)}"
+    elif given.get("command"):
+        shown = given.get("command").text
+    return quoted(f"{node.get('type').text.rsplit('.', 1)[-1]} {shown}".strip())
+
+
+def asked(node: Node) -> tuple[str, str]:
+    """Resource and operation as the file has them, else as that version of the node has them by default."""
+    given, short = node.get("parameters"), drawn.short(node)
+    known = read_table("n8n_defaults")["nodes"]
+    default = known.get(f"{short}@{node.get('typeVersion').text}") or known.get(short) or known.get(short.removesuffix("tool"), {})
+    resource: str = given.get("resource").text or default.get("resource", "")
+    return resource, given.get("operation").text or default.get("operations", {}).get(resource, "")
+
+
+def method_of(node: Node) -> str:
+    """The method of a request; older versions of the node name it otherwise."""
+    given = node.get("parameters")
+    if drawn.short(node) == "graphql":
+        return given.get("requestMethod").text.upper() or "GET"
+    return (given.get("method").text or given.get("requestMethod").text or "GET").upper()
+
+
+def address_of(node: Node) -> str:
+    """The address of a request, without the sign that makes it an expression."""
+    given = node.get("parameters")
+    return (given.get("url").text or given.get("endpoint").text).removeprefix("=").strip()
+
+
+def _is_http(node: Node) -> bool:
+    return drawn.short(node) in ("httprequest", "httprequesttool", "toolhttprequest", "graphql")
+
+
+def _request(node: Node, given: Given) -> Effect | None:
+    method, address = method_of(node), address_of(node)
+    if method.startswith("="):
+        return unknown_effect(told(node))
+    return given.knowledge.http(method, address)
+
+
+def _code(node: Node, name: str) -> Done:
+    """What somebody wrote: only a call that leaves n8n makes it an effect."""
+    if not _REACHES_OUT.search(texts(node.get("parameters"))):
+        return Done(None)
+    return Done(unknown_effect(told(node)), Unread(quoted(name), CODE_UNREAD, node.span))
+
+
+def _sub(node: Node, name: str, given: Given) -> Done:
+    """Another workflow, which is a flow of its own where it was given."""
+    wanted = drawn.plain(node.get("parameters", "workflowId"))
+    shown = node.get("parameters", "workflowId", "cachedResultName").text or wanted or name
+    if wanted and any(_holds(source.json, wanted) for source in given.sources.values() if '"connections"' in source.text):
+        return Done(unknown_effect(told(node)))
+    return Done(unknown_effect(told(node)), Unread(quoted(shown), SUB_UNREAD, node.span))
+
+
+def _holds(root: Node | None, wanted: str) -> bool:
+    return root is not None and any(one.get("id").text == wanted for one in root.each())
+
+
+def _command(node: Node, given: Given) -> Done:
+    """The first command that does something outside; a program that nobody gave may do anything."""
+    text = node.get("parameters", "command").text
+    known = [effect for words in _words(text) if (effect := given.knowledge.command(words)) is not None]
+    if known:
+        return Done(next((one for one in known if one.outward), known[0]))
+    started = next((words[0] for words in _words(text) if "/" in words[0] or "." in words[0]), "")
+    if started or text.startswith("=") or drawn.short(node) == "ssh":
+        return Done(unknown_effect(told(node)), Unread(quoted(started or text), COMMAND_UNREAD, node.span))
+    return Done(None)
+
+
+def _words(text: str) -> list[list[str]]:
+    found: list[list[str]] = []
+    for part in _COMMANDS.split(text.removeprefix("=")[:20_000]):
+        try:
+            words = shlex.split(part)
+        except ValueError:
+            words = part.split()
+        if words:
+            found.append(words)
+    return found
+
+
+def _model(drawing: Drawing, name: str, given: Given) -> Done:
+    """A call of a model; with tools that change something it is an agent."""
+    node = drawing.nodes[name]
+    tools = tuple(part for part in drawing.parts.get(name, ()) if _changes(drawing, part, given))
+    if tools:
+        kinds = frozenset({Kind.AGENT})
+        return Done(Effect("", kinds, Repeat.UNKNOWN, Reversible.UNKNOWN, quoted(f"{told(node)} ({', '.join(tools)})")), tools=tools)
+    known = given.knowledge.node("n8n", node.get("type").text, *asked(node))
+    if known is not None and not known.kinds <= {Kind.AGENT, Kind.READ}:
+        return Done(known)
+    if drawn.short(node) in _MODELS or known is not None:
+        return Done(reading(told(node)))
+    return Done(by_verb(node.get("parameters", "mode").text, told(node), drawn.table()["parameters"]["looks"]))
+
+
+# They call a model or look something up, and change nothing that is not named in their tools.
+_MODELS = frozenset({
+    "agent", "chainllm", "chainsummarization", "chainretrievalqa", "informationextractor", "textclassifier", "sentimentanalysis", "openai",
+    "guardrails",
+})  # fmt: skip
+
+
+def _changes(drawing: Drawing, part: str, given: Given) -> bool:
+    """Whether a part of an agent is a tool that may change something outside."""
+    kind = drawn.short(drawing.nodes[part]) if part in drawing.nodes else ""
+    if kind in ("toolworkflow", "mcpclienttool", "toolcode", "agenttool"):
+        return True
+    if not kind.endswith("tool") and not kind.startswith("toolhttp"):
+        return False
+    effect = done_by(drawing, part, given).effect
+    return effect is not None and effect.outward
+
+
+def _app(node: Node, name: str, given: Given) -> Done:
+    """A node of a vendor's: by the base, else by the name of its operation."""
+    type, (resource, operation) = node.get("type").text, asked(node)
+    known = given.knowledge.node("n8n", type, resource, operation)
+    if known is not None:
+        return Done(known)
+    if type.startswith(("n8n-nodes-base.", "@n8n/")):
+        return Done(by_verb(operation, told(node), drawn.table()["parameters"]["looks"]))
+    return Done(unknown_effect(told(node)), Unread(quoted(f"{name} ({type})"), NODE_UNREAD, node.span))

@@ -1,0 +1,270 @@
+"""Makes the steps of a workflow of n8n: each node with what it does, who repeats it, and what is kept of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from halfway.inspection.formats import Given
+from halfway.inspection.formats.nodes import n8n_drawing as drawn
+from halfway.inspection.formats.nodes import parts
+from halfway.inspection.formats.nodes.keys import given_key, identity_of, key_names
+from halfway.inspection.formats.nodes.n8n_drawing import Drawing
+from halfway.inspection.formats.nodes.n8n_effects import Done, address_of, done_by, told
+from halfway.inspection.formats.nodes.n8n_guards import Guards
+from halfway.inspection.formats.nodes.n8n_triggers import again, kind_of
+from halfway.inspection.formats.nodes.provenance import Root, Tracer, receiver
+from halfway.inspection.model import (
+    Edge,
+    Effect,
+    Identity,
+    Kind,
+    Mark,
+    OnError,
+    Receiver,
+    Repeater,
+    Repeating,
+    Span,
+    Starting,
+    Step,
+    When,
+)
+from halfway.inspection.source import Node
+
+_CHANCE = re.compile(r"(?i)uuid|random|Date\.now|new Date\(\)|nanoid")
+_CURSOR = re.compile(r"(?:staticData|StaticData\([^)]{0,80}\))\s*[.\[][\w.\"'\]]{1,80}\s*=[^=]")
+_DONE_FIELD = re.compile(r"(?i)^(?:status|state|processed|handled|sent|done|is_?(?:sent|done|processed))$")
+_ADDRESS = re.compile(r"""(?i)["'](?:to|recipients?|email|phone|channel|chat_id)["']\s*:\s*\[?\s*["']([^"']+)""")
+_SHOWN = ("resource", "operation", "method", "url")
+_FACTS = ("retryOnFail", "maxTries", "waitBetweenTries", "onError", "continueOnFail", "executeOnce")
+_STORES = frozenset({Kind.CREATE, Kind.RECORD, Kind.FILE, Kind.ENQUEUE, Kind.UNKNOWN})
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of one workflow."""
+
+    drawing: Drawing
+    given: Given
+
+    @cached_property
+    def done(self) -> Mapping[str, Done]:
+        """What each node does; triggers and the parts of agents do nothing of their own."""
+        skipped = {*self.drawing.inner, *(name for name, node in self.drawing.nodes.items() if drawn.is_trigger(node))}
+        return {name: Done(None) if name in skipped else done_by(self.drawing, name, self.given) for name in self.drawing.nodes}
+
+    @cached_property
+    def tracer(self) -> Tracer:
+        return self.drawing.tracer({name: root for name in self.drawing.nodes if (root := self._root(name)) is not None})
+
+    def _root(self, name: str) -> Root | None:
+        node, effect = self.drawing.nodes[name], self.done[name].effect
+        if drawn.is_trigger(node):
+            return {Starting.SCHEDULE: Root.MADE, Starting.MANUAL: Root.UNKNOWN}.get(kind_of(node), Root.EVENT)
+        if self.drawing.role(name, "code"):
+            return Root.MADE if _CHANCE.search(parts.texts(node.get("parameters"))) else Root.UNKNOWN
+        if effect is None:
+            return None
+        if node.get("type").text.startswith("@n8n/"):
+            return Root.MADE  # a model answers anew each time
+        return Root.ANSWER if effect.outward else Root.STORE
+
+    @cached_property
+    def reached(self) -> frozenset[str]:
+        """The nodes that a run can come to; all of them where nothing starts the workflow."""
+        starts = self.drawing.triggers
+        return frozenset(self.drawing.graph.downstream(starts) if starts else self.drawing.nodes) - self.drawing.inner
+
+    @cached_property
+    def kept(self) -> tuple[str, ...]:
+        """The nodes that become steps, in the order in which they run: what does something, and what may fail between."""
+        graph = self.drawing.graph
+        doing = {name for name in self.reached if self.done[name].effect or self._roles(name)}
+        outward = {name for name in doing if (effect := self.done[name].effect) and effect.outward}
+        before, after = graph.downstream(outward), {one for name in outward for one in graph.upstream(name)}
+        between = {name for name in self.reached & before & after if self._written(name)}
+        chosen = doing | between
+        alone = {name for name in between - doing if not self._follows_one_like_it(name, chosen, between - doing)}
+        return tuple(name for name in graph.order if name in doing | alone)
+
+    def _written(self, name: str) -> bool:
+        return (self.drawing.role(name, "code") or self.drawing.role(name, "halting")) and name not in self.drawing.disabled
+
+    def _follows_one_like_it(self, name: str, chosen: set[str], alike: set[str]) -> bool:
+        nearest = self.drawing.graph.nearest_before(name, chosen)
+        return bool(nearest) and all(one in alike and one != name for one in nearest)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        return self.drawing.graph.edges(frozenset(self.kept))
+
+    def all(self) -> Iterator[Step]:
+        """The steps in order."""
+        guards = Guards(self.drawing, self.done)
+        for order, name in enumerate(self.kept):
+            yield guards.guarded(self._step(name, order), name)
+
+    def _step(self, name: str, order: int) -> Step:
+        node, done = self.drawing.nodes[name], self.done[name]
+        effect = self._told(name, node, done.effect)
+        timeout, known = self._timeout(node)
+        return Step(
+            id=name,
+            name=name,
+            unit=name,
+            scope=name,
+            order=order,
+            span=drawn.place(node),
+            quote=", ".join(one for one in (parts.entries(node, "name", "type"), parts.entries(node.get("parameters"), *_SHOWN)) if one),
+            effect=effect,
+            identity=self._identity(name, node, effect),
+            repeaters=tuple(self._repeaters(name, node)),
+            timeout=timeout,
+            timeout_known=known,
+            on_error=self._on_error(name, node),
+            kept=self._kept(name),
+            opaque=done.opaque and replace(done.opaque, span=drawn.place(node)),
+            needs_output_of=self._needs(name),
+            marks=self._marks(name, effect),
+            facts=tuple(parts.fact(node, key) for key in _FACTS if node.get(key).there),
+            extra=self._extra(node, done),
+        )
+
+    def _told(self, name: str, node: Node, effect: Effect | None) -> Effect | None:
+        """The effect with who is told."""
+        if effect is None or Kind.NOTIFY not in effect.kinds or effect.receiver is not Receiver.UNKNOWN:
+            return effect
+        values = [drawn.plain(one) for _, one in drawn.parameters_of(node, drawn.table()["parameters"]["recipients"])]
+        if not any(values):
+            body = parts.texts(node.get("parameters"))
+            values = [*_ADDRESS.findall(body), *([address_of(node)] if "hooks." in address_of(node) else [])]
+            values = [f"={{{{ {value[2:-2]} }}}}" if value.startswith("{{") else value for value in values]
+        address = next((value for value in values if value), None)
+        return effect if address is None else replace(effect, receiver=receiver(self.tracer.follow(address, name)))
+
+    def _identity(self, name: str, node: Node, effect: Effect | None) -> Identity | None:
+        if effect is None or not effect.outward:
+            return None
+        given = node.get("parameters")
+        key = given_key(given, key_names(effect, self.given.knowledge))
+        natural = next((one for _, one in drawn.parameters_of(node, drawn.table()["parameters"]["keys"])), None)
+        natural = natural or next((value for found, value in given.get("columns").items() if found == "matchingColumns" and value), None)
+        return identity_of(effect, drawn.place(node), key, lambda text: self.tracer.follow(text, name), natural)
+
+    def _repeaters(self, name: str, node: Node) -> Iterator[Repeater]:
+        """The node's own retry, the circle that it is in, what starts the workflow again, and a person who retries the run."""
+        engine = drawn.table()["engine"]
+        if node.get("retryOnFail").value is True:
+            bound = parts.whole(node.get("maxTries"), engine["tries"], engine["tries_least"], engine["tries_most"])
+            yield Repeater(Repeating.STEP_RETRY, True, bound, node.get("retryOnFail").span)
+        circle = self._circle(name)
+        if circle is not None:
+            yield Repeater(Repeating.LOOP, True, None, drawn.place(self.drawing.nodes[circle]))
+        for start in self.drawing.triggers:
+            if name in self.drawing.graph.downstream([start]):
+                yield from again(self.drawing.nodes[start], drawn.place(self.drawing.nodes[start]))
+        yield Repeater(Repeating.UNIT_RERUN, False, None, drawn.place(node), default=True)
+
+    def _circle(self, name: str) -> str | None:
+        """The node that hands over one part after the other, if this one is in its circle."""
+        graph = self.drawing.graph
+        return next(
+            (
+                one
+                for one in self.drawing.nodes
+                if self.drawing.role(one, "circling") and {one, name} <= graph.downstream([name]) and one != name
+            ),
+            None,
+        )
+
+    def _many(self, name: str) -> bool:
+        """Whether the node runs for many records: in a circle, or behind what makes many of one and before what makes one of many."""
+        if self.drawing.nodes[name].get("executeOnce").value is True:
+            return False
+        if self._circle(name) is not None:
+            return True
+        many = [one for one in self.drawing.nodes if self.drawing.role(one, "many") and not self.drawing.role(one, "circling")]
+        one = {one for one in self.drawing.nodes if self.drawing.role(one, "one")}
+        return name in self.drawing.graph.downstream(many, around=one)
+
+    def _timeout(self, node: Node) -> tuple[float | None, bool]:
+        """Seconds, and whether such a node has any; a request without one waits as long as the engine says."""
+        default: float | None = drawn.table()["timeouts"].get(drawn.short(node))
+        given = node.get("parameters", "options", "timeout").number
+        return (given / 1000, True) if given else (default, default is not None)
+
+    def _on_error(self, name: str, node: Node) -> OnError:
+        """Where an output for failures leads nowhere, nobody learns of them."""
+        way = drawn.on_error(node)
+        leads = any(link.when is When.ERROR for link in self.drawing.graph.after.get(name, ()))
+        return OnError.SWALLOW if way is OnError.ROUTE and not leads else way
+
+    def _givers(self, name: str) -> frozenset[str]:
+        """The nodes whose records the parameters of a node use."""
+        found: set[str] = set()
+        for _, leaf in parts.leaves(self.drawing.nodes[name].get("parameters")):
+            for giver, _ in self.drawing.references(leaf.text, name) or ():
+                found |= {giver} if not self.drawing.passes(giver) else set(self.drawing.graph.nearest_before(giver, self.kept))
+        return frozenset(found)
+
+    def _needs(self, name: str) -> tuple[str, ...]:
+        givers = self._givers(name)
+        return tuple(one for one in self.kept if one in givers and one != name)
+
+    def _kept(self, name: str) -> tuple[Span, ...]:
+        """The later nodes that write down what this one was answered, or return it."""
+        effect = self.done[name].effect
+        if effect is None or not effect.outward:
+            return ()
+        found: list[Span] = []
+        for later in self.drawing.graph.downstream([name]) - {name}:
+            stores = (other := self.done[later].effect) is not None and bool(other.kinds & _STORES)
+            if (stores or drawn.short(self.drawing.nodes[later]) == "respondtowebhook") and name in self._givers(later):
+                found.append(drawn.place(self.drawing.nodes[later]))
+        return tuple(sorted(found))
+
+    def _roles(self, name: str) -> frozenset[Mark]:
+        """What a node writes down about the run, by what it says."""
+        node, short = self.drawing.nodes[name], drawn.short(self.drawing.nodes[name])
+        if name in self.drawing.disabled or drawn.is_trigger(node):
+            return frozenset()
+        if self.drawing.role(name, "code") and _CURSOR.search(parts.texts(node.get("parameters"))):
+            return frozenset({Mark.CURSOR})
+        if short == "removeduplicates" and node.get("parameters", "operation").text == "removeItemsSeenInPreviousExecutions":
+            return frozenset({Mark.CLAIM})
+        if short == "wait":
+            return frozenset({Mark.WAIT})
+        effect = self.done[name].effect
+        stores = effect is not None and bool(effect.kinds & {Kind.RECORD, Kind.CREATE, Kind.FILE})
+        columns = node.get("parameters", "columns", "value").items()
+        if stores and any(_DONE_FIELD.match(key) and not value.text.startswith("=") for key, value in columns):
+            return frozenset({Mark.CLAIM})
+        return frozenset()
+
+    def _marks(self, name: str, effect: Effect | None) -> frozenset[Mark]:
+        found = set(self._roles(name))
+        if effect is not None and Kind.NOTIFY in effect.kinds:
+            found.add(Mark.FAILURE_NOTICE if name in self.after_failures else Mark.SUCCESS_NOTICE)
+        elif effect is not None and effect.outward and name in self.after_failures:
+            found.add(Mark.RECOVERY)
+        if self._many(name):
+            found.add(Mark.IN_LOOP)
+        if self.done[name].tools:
+            found.add(Mark.AGENT_LOOP)
+        return frozenset(found)
+
+    @cached_property
+    def after_failures(self) -> frozenset[str]:
+        """The nodes that only a failure leads to."""
+        starts = [name for name in self.drawing.triggers if not self.drawing.role(name, "errors")] or list(self.drawing.nodes)[:1]
+        told = [name for name in self.drawing.triggers if self.drawing.role(name, "errors")]
+        regular = self.drawing.graph.downstream(starts, but=(When.ERROR,))
+        return frozenset((self.drawing.graph.only_on_errors(starts) | self.drawing.graph.downstream(told)) - regular)
+
+    def _extra(self, node: Node, done: Done) -> dict[str, str]:
+        said = {"type": node.get("type").text, "version": node.get("typeVersion").text, "told": told(node)}
+        if done.tools:
+            said |= {"tools": ", ".join(done.tools), "max_iterations": node.get("parameters", "options", "maxIterations").text}
+        return {key: value for key, value in said.items() if value}

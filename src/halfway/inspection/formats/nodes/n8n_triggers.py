@@ -1,0 +1,70 @@
+"""What starts a workflow of n8n, how often, and what that repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.formats.nodes import n8n_drawing as drawn
+from halfway.inspection.formats.nodes import parts
+from halfway.inspection.formats.nodes.n8n_drawing import Drawing
+from halfway.inspection.model import Repeater, Repeating, Span, Starting, Trigger
+from halfway.inspection.source import Node
+
+_CRON = {"everyMinute": "minutes", "everyHour": "hours", "everyDay": "days", "everyWeek": "weeks", "everyMonth": "months"}
+
+
+def kind_of(node: Node) -> Starting:
+    """What sort of start a trigger is; most of n8n's are events that a vendor sends."""
+    short, triggers = drawn.short(node), drawn.table()["triggers"]
+    if node.get("parameters", "pollTimes") or short in triggers["poll"]:
+        return Starting.POLL
+    for name, kind in (("manual", Starting.MANUAL), ("call", Starting.CALL), ("schedule", Starting.SCHEDULE)):
+        if short in triggers[name]:
+            return kind
+    return Starting.EVENT
+
+
+def again(node: Node, span: Span) -> Iterator[Repeater]:
+    """What a trigger does again. A poll hands over a record once: n8n keeps how far it is before the run begins."""
+    match kind_of(node):
+        case Starting.EVENT:
+            yield Repeater(Repeating.REDELIVERY, True, None, span)
+        case Starting.SCHEDULE:
+            yield Repeater(Repeating.SCHEDULE, True, None, span)
+        case Starting.MANUAL:
+            yield Repeater(Repeating.MANUAL, False, None, span)
+        case _:
+            return
+
+
+def triggers_of(drawing: Drawing) -> Iterator[Trigger]:
+    """The triggers of a workflow; one that waits for failures of others starts nothing of its own."""
+    for name in drawing.triggers:
+        node = drawing.nodes[name]
+        if drawing.role(name, "errors"):
+            continue
+        yield Trigger(kind_of(node), drawn.place(node), parts.entries(node, "name", "type"), _inputs(node), _period(node))
+
+
+def _inputs(node: Node) -> tuple[str, ...]:
+    """What a person is asked for by a form."""
+    fields = node.get("parameters", "formFields", "values")
+    return tuple(one.get("fieldLabel").text for one in fields.each() if one.get("fieldLabel").text)
+
+
+def _period(node: Node) -> float | None:
+    """Seconds between two starts, where they are said plainly; of several the shortest."""
+    found: list[float] = []
+    for one in node.get("parameters", "rule", "interval").each():
+        field = one.get("field").text or "days"
+        length = drawn.table()["periods"].get(field)
+        if length is not None:
+            found.append(length * (one.get(f"{field}Interval").number or 1))
+    for one in node.get("parameters", "triggerTimes", "item").each():
+        unit = _CRON.get(one.get("mode").text or "everyDay")
+        if unit is not None:
+            found.append(float(drawn.table()["periods"][unit]))
+    if drawn.short(node) == "interval":
+        unit = node.get("parameters", "unit").text or "seconds"
+        found.append((node.get("parameters", "interval").number or 1) * drawn.table()["periods"].get(unit, 1))
+    return min(found, default=None)
