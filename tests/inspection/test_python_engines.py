@@ -19,7 +19,8 @@ class Order:
         try:
             undos.append(refund)
             await workflow.execute_activity(charge, order_id, start_to_close_timeout=timedelta(seconds=10))
-            await workflow.execute_activity(ship, order_id, start_to_close_timeout=timedelta(minutes=2), retry_policy=RetryPolicy(maximum_attempts=3))
+            policy = RetryPolicy(maximum_attempts=3)
+            await workflow.execute_activity(ship, order_id, start_to_close_timeout=timedelta(minutes=2), retry_policy=policy)
         except BaseException:
             for undo in reversed(undos):
                 await workflow.execute_activity(undo, order_id, start_to_close_timeout=timedelta(seconds=10))

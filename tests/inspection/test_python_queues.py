@@ -163,3 +163,12 @@ def test_a_task_follows_helpers_of_other_files_that_were_given():
     assert [place.file for place in charge.kept] == ["billing.py"]
     assert Mark.IN_LOOP not in charge.marks
     assert names(flow) == ["PaymentIntent.create"]
+
+
+def test_a_function_of_the_same_project_that_was_not_given_is_unread():
+    flow = one("from celery import shared_task\nfrom .shop import create_order\n@shared_task\ndef t(x):\n    create_order(x)\n")
+    made = flow.steps[0]
+    assert made.opaque is not None
+    assert (made.opaque.what, made.opaque.span.line, made.effect and made.effect.certain) == ("shop.create_order", 5, False)
+    other = one("from celery import shared_task\nfrom vendor import create_order\n@shared_task\ndef t(x):\n    create_order(x)\n")
+    assert (other.steps[0].opaque, other.unread) == (None, ())

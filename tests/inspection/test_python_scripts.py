@@ -127,7 +127,8 @@ def test_tenacity_without_a_stop_never_ends(decorator: str, bound: int | None, a
 @pytest.mark.parametrize(("options", "bound"), [("max_tries=4", 4), ("", None)])
 def test_backoff_ends_with_max_tries(options: str, bound: int | None):
     flow = one(
-        f"import backoff, requests\n@backoff.on_exception(backoff.expo, Exception, {options})\ndef f():\n    requests.post('https://x.example')\n"
+        f"import backoff, requests\n@backoff.on_exception(backoff.expo, Exception, {options})\n"
+        "def f():\n    requests.post('https://x.example')\n"
     )
     assert flow.steps[0].repeaters[0].bound == bound
 
@@ -266,7 +267,8 @@ def test_sql_says_what_a_second_statement_would_do():
 
 
 def test_who_is_told_is_the_team_for_a_literal_and_a_customer_for_data():
-    text = "from slack_sdk import WebClient\nslack = WebClient()\ndef lambda_handler(event, context):\n    slack.chat_postMessage(channel={to}, text='order shipped')\n"
+    head = "from slack_sdk import WebClient\nslack = WebClient()\ndef lambda_handler(event, context):\n"
+    text = head + "    slack.chat_postMessage(channel={to}, text='order shipped')\n"
     for to, receiver in (("'#ops'", Receiver.TEAM), ("event['user']", Receiver.CUSTOMER), ("CHANNEL", Receiver.UNKNOWN)):
         flow = one(text.replace("{to}", to))
         told = flow.steps[0]
@@ -310,7 +312,8 @@ def test_calls_of_the_standard_library_and_of_own_lists_are_no_effects():
     assert (
         names(
             one(
-                "import asyncio\nimport json\nasync def main():\n    asyncio.create_task(x())\n    json.dumps({})\nif __name__ == '__main__':\n    main()\n"
+                "import asyncio\nimport json\nasync def main():\n    asyncio.create_task(x())\n"
+                "    json.dumps({})\nif __name__ == '__main__':\n    main()\n"
             )
         )
         == []

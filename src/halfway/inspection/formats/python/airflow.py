@@ -239,6 +239,11 @@ def _pairs(dag: Dag, tasks: list[Task]) -> Iterator[tuple[str, str]]:
                     yield names[node.id], task.id
                 elif isinstance(node, ast.Call) and node is not task.call:
                     yield from ((one.id, task.id) for one in tasks if one.call is node)
+    yield from _drawn(dag, names, tasks)
+
+
+def _drawn(dag: Dag, names: Mapping[str, str], tasks: list[Task]) -> Iterator[tuple[str, str]]:
+    """The arrows that are written as such."""
     for node in statements(dag.body):
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.RShift, ast.LShift)):
             left, right = _ends(node.left, names, tasks, last=True), _ends(node.right, names, tasks, last=False)

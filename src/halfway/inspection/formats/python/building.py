@@ -67,8 +67,8 @@ def steps(walk: Walk) -> tuple[tuple[Step, ...], tuple[Edge, ...]]:
     named = {id(every[index]): every[index].name for index in shown}
     made: list[Step] = []
     for order, index in enumerate(shown):
-        needs = _needs(every, index, shown, ids)
-        made.append(_step(every[index], ids[order], order, every, named, walk.program, needs))
+        step = _step(every[index], every, named, walk.program)
+        made.append(replace(step, id=ids[order], order=order, needs_output_of=_needs(every, index, shown, ids)))
     at = {index: ids[order] for order, index in enumerate(shown)}
     return tuple(made), tuple(_edges(walk, home, at))
 
@@ -157,7 +157,7 @@ def _needs(every: list[Found], index: int, shown: list[int], ids: list[str]) -> 
     )
 
 
-def _step(found: Found, id: str, order: int, every: list[Found], named: dict[int, str], program: Program, needs: tuple[str, ...]) -> Step:
+def _step(found: Found, every: list[Found], named: dict[int, str], program: Program) -> Step:
     around, frame = found.around, found.around.frame
     span = frame.module.span(found.node, at=frame.name)
     effect = _told_to(found) if found.seen is not None else None
@@ -173,11 +173,11 @@ def _step(found: Found, id: str, order: int, every: list[Found], named: dict[int
         every_mark |= {Mark.AGENT_LOOP}
     places = [*(one.span for one in frame.repeaters), *([carried.span] if carried else []), *([guard[0]] if guard else [])]
     return Step(
-        id=id,
+        id="",
         name=found.name,
         unit=around.unit,
         scope=around.scope,
-        order=order,
+        order=0,
         span=span,
         quote=frame.module.source.fact(span).quote,
         effect=effect,
@@ -193,7 +193,6 @@ def _step(found: Found, id: str, order: int, every: list[Found], named: dict[int
         gate=found.gate,
         opaque=found.opaque,
         condition=quoted(around.condition),
-        needs_output_of=needs,
         marks=every_mark,
         facts=facts(places, around.facts, program),
         extra=dict(found.extra),

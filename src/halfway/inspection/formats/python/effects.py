@@ -19,17 +19,37 @@ METHODS = {"get", "head", "options", "post", "put", "patch", "delete", "request"
 _CLIENTS = re.compile(r"^(requests|httpx|httpx2|aiohttp|urllib3|niquests|curl_cffi)\b")
 _DEFAULT_TIMEOUTS = {"httpx": 5.0, "httpx2": 5.0, "aiohttp": 300.0}  # seconds; the others wait without end
 _COMMANDS = re.compile(
-    r"^(subprocess\.(run|call|check_call|check_output|Popen|getoutput)|os\.(system|popen)|asyncio\.create_subprocess_(exec|shell)|(\w+\.)*run_(command|cmd|shell)|sh)$"
+    r"^(subprocess\.(run|call|check_call|check_output|Popen|getoutput)|os\.(system|popen)"
+    r"|asyncio\.create_subprocess_(exec|shell)|(\w+\.)*run_(command|cmd|shell)|sh)$"
 )
 _UNTIMED = re.compile(r"^(requests|urllib3|niquests|urllib\.request|smtplib|subprocess)\b")
 # Only the verb of the name is known of these; what they do is inferred, and said so.
 _VERBS: tuple[tuple[re.Pattern[str], Kind], ...] = (
-    (re.compile(r"^(charge|refund|capture|payout|pay|transfer|debit|credit|withdraw|invoice)(_[a-z]\w*)?$|^(create|send|issue)_(charge|refund|payment|payout|invoice)\w*$"), Kind.MONEY),
-    (re.compile(r"^(send|notify|email|mail|post)_(?!signal|json|response|file|from|header|static|error|ping|bytes|text|frame|init)\w+$|^send(_?mail|_message)?$|^notify$"), Kind.NOTIFY),
+    (
+        re.compile(
+            r"^(charge|refund|capture|payout|pay|transfer|debit|credit|withdraw|invoice)(_[a-z]\w*)?$"
+            r"|^(create|send|issue)_(charge|refund|payment|payout|invoice)\w*$"
+        ),
+        Kind.MONEY,
+    ),
+    (
+        re.compile(
+            r"^(send|notify|email|mail|post)_(?!signal|json|response|file|from|header|static|error|ping|bytes|text|frame|init)\w+$"
+            r"|^send(_?mail|_message)?$|^notify$"
+        ),
+        Kind.NOTIFY,
+    ),
     (re.compile(r"^(grant|revoke|invite)_\w+$"), Kind.PERMISSION),
     (re.compile(r"^(publish|deploy|release)_\w+$"), Kind.UNKNOWN),
-    (re.compile(r"^(create|register|submit|book|order|place|provision)_(?!task|app|engine|session|client|table|all|index|connection|pool|future|server|logger|parser|subprocess|model|default|argument|dir|context|element|token|access_token|default_context|autospec|string|text|message|request|response|url|path)\w+$"), Kind.CREATE),
-)  # fmt: skip
+    (
+        re.compile(
+            r"^(create|register|submit|book|order|place|provision)_(?!task|app|engine|session|client|table|all|index|connection|pool|future"
+            r"|server|logger|parser|subprocess|model|default|argument|dir|context|element|token|access_token|autospec|string|text|message"
+            r"|request|response|url|path|file|blueprint|cmd|list|dict|map|schema|thread|process)\w+$"
+        ),
+        Kind.CREATE,
+    ),
+)
 _NO_OUTSIDE = re.compile(
     r"^(self\.)?(logger|log|logging|LOG|LOGGER|np|pd|plt|st|queue|q|loop|parser|ws|websocket|sock|generator|gen|conn|pipe)$"
 )
@@ -278,4 +298,7 @@ def reads(expr: ast.AST, frame: Frame, knowledge: Knowledge) -> ast.Call | None:
     return None
 
 
-_LOOKING = re.compile(r"^(exists|is_\w*(sent|done|processed|paid)|already_\w+|has_\w+|find(_\w+)?|search(_\w+)?|list(_\w+)?|retrieve|get_(by_|existing_)\w+|lookup(_\w+)?|first|one_or_none|sismember|setnx)$")  # fmt: skip
+_LOOKING = re.compile(
+    r"^(exists|is_\w*(sent|done|processed|paid)|already_\w+|has_\w+|find(_\w+)?|search(_\w+)?|list(_\w+)?|retrieve"
+    r"|get_(by_|existing_)\w+|lookup(_\w+)?|first|one_or_none|sismember|setnx)$"
+)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from halfway.inspection.formats.python.frames import Frame, dotted, entries, keyword, text
-from halfway.inspection.formats.python.names import Bound
+from halfway.inspection.formats.python.names import Bound, worded
 from halfway.inspection.model import Bearing, Identity, Repeater, Repeating
 from halfway.inspection.quoting import quoted
 
@@ -31,40 +31,10 @@ _IDLIKE = re.compile(r"(?i)(^|_)(id|pk|key|uuid|guid|number|no|sku|email|ref|ref
 _NAMING = ("tag_name", "tag", "version", "name", "title", "ref", "branch", "head", "number", "id", "key", "Key", "Name", "TagName")
 _COUNTED = re.compile(r"(?i)(version|patch|minor|major|number|build|tag)")
 _NEWEST = re.compile(r"\bgit (tag|describe|rev-list|ls-remote)\b|\bgh release (list|view)\b")
-_SUMMING = {
-    "str",
-    "hash",
-    "int",
-    "format",
-    "join",
-    "hexdigest",
-    "digest",
-    "encode",
-    "decode",
-    "sha256",
-    "sha1",
-    "md5",
-    "blake2b",
-    "uuid5",
-    "uuid3",
-}
-_SUMMING |= {
-    "UUID",
-    "strip",
-    "lower",
-    "upper",
-    "replace",
-    "dumps",
-    "f",
-    "sorted",
-    "isoformat",
-    "hex",
-    "quote",
-    "b64encode",
-    "dict",
-    "tuple",
-    "list",
-}
+_SUMMING = worded(
+    "str hash int format join hexdigest digest encode decode sha256 sha1 md5 blake2b uuid5 uuid3",
+    "UUID strip lower upper replace dumps f sorted isoformat hex quote b64encode dict tuple list",
+)
 _OUTER = frozenset({Repeating.LOOP, Repeating.SCHEDULE, Repeating.UNIT_RERUN, Repeating.MANUAL})
 
 
@@ -104,8 +74,8 @@ def names(call: ast.Call, frame: Frame) -> Iterator[ast.expr]:
             yield one.value
     for name in ("json", "data", "body"):
         yield from (value for key, value in entries(keyword(call, name), frame) if key in _NAMING)
-    for one in call.args:
-        yield from one.elts if isinstance(one, (ast.List, ast.Tuple)) else ()
+    for words in call.args:
+        yield from words.elts if isinstance(words, (ast.List, ast.Tuple)) else ()
 
 
 def _softened(found: Bearing, key: ast.expr, frame: Frame) -> Bearing:
@@ -148,18 +118,26 @@ def bearing(expr: ast.expr, frame: Frame, hops: int = HOPS) -> Bearing:
             return _of_part(expr, frame, hops)
         case ast.BinOp(op=ast.Add(), left=ast.Call(func=ast.Name(id="max" | "len"))):
             return Bearing.MUTABLE
-        case ast.JoinedStr(values=values):
-            return joined(bearing(one.value, frame, hops) for one in values if isinstance(one, ast.FormattedValue))
-        case ast.BinOp(left=left, right=right):
-            return joined((bearing(left, frame, hops), bearing(right, frame, hops)))
-        case ast.BoolOp(values=values) | ast.Tuple(elts=values) | ast.List(elts=values):
-            return joined(bearing(one, frame, hops) for one in values)
-        case ast.IfExp(body=body, orelse=other):
-            return joined((bearing(body, frame, hops), bearing(other, frame, hops)))
         case ast.Await(value=value) | ast.NamedExpr(value=value) | ast.FormattedValue(value=value):
             return bearing(value, frame, hops)
         case _:
-            return Bearing.UNKNOWN
+            parts = _parts(expr)
+            return joined(bearing(one, frame, hops) for one in parts) if parts is not None else Bearing.UNKNOWN
+
+
+def _parts(expr: ast.expr) -> list[ast.expr] | None:
+    """What an expression is put together from; None if it is not put together."""
+    match expr:
+        case ast.JoinedStr(values=values):
+            return [one.value for one in values if isinstance(one, ast.FormattedValue)]
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.BoolOp(values=values) | ast.Tuple(elts=values) | ast.List(elts=values):
+            return values
+        case ast.IfExp(body=body, orelse=other):
+            return [body, other]
+        case _:
+            return None
 
 
 _WORST = (Bearing.MINTED, Bearing.MUTABLE, Bearing.UNKNOWN, Bearing.STABLE, Bearing.NATURAL)
@@ -215,7 +193,7 @@ def _of_call(expr: ast.Call, frame: Frame, hops: int) -> Bearing:
 def _of_part(expr: ast.Attribute | ast.Subscript, frame: Frame, hops: int) -> Bearing:
     """A part of a thing: of the input it is as stable as that, of a row that was read the id is."""
     name = dotted(expr, frame)
-    if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant):
+    if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant) and isinstance(expr.slice.value, str):
         name += f".{expr.slice.value}"
     if _COUNTING.search(name):
         return Bearing.MINTED

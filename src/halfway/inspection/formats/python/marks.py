@@ -6,38 +6,45 @@ import ast
 import re
 
 from halfway.inspection.formats.python.frames import Frame, dotted
+from halfway.inspection.formats.python.names import worded
 from halfway.inspection.model import Effect, Kind, Mark, Receiver
 
 _CLAIM = re.compile(r"(?i)(processed|(^|_)(sent|seen|done|handled|notified|delivered|claimed)(_|$)|dedup|status|idempot)")
 _CURSOR = re.compile(r"(?i)(cursor|checkpoint|(?<![a-z])last_|lastrun|watermark|bookmark|high_water|resume_from|next_(page_)?token)")
 _BACK = re.compile(
-    r"(?i)(^|[._])(un(?=do)\w*|undo|refund|cancel|void|revert|rollback|roll_back|compensat\w*|delete|remove|reverse|release|restore|archive|terminate|destroy|cleanup)"
+    r"(?i)(^|[._])(un(?=do)\w*|undo|refund|cancel|void|revert|rollback|roll_back|compensat\w*|delete|remove|reverse|release"
+    r"|restore|archive|terminate|destroy|cleanup)"
 )
 _SUCCESS = re.compile(
     r"(?i)\b(success\w*|succeeded|complete[d]?|done|confirmed|finished|shipped|paid|released|deployed|thank)\b|완료|성공|발송"
 )
 _FAILURE = re.compile(r"(?i)\b(fail\w*|error|exception|alert|crash\w*)\b|실패|오류")
-_PURE = {
-    "print", "len", "str", "int", "float", "bool", "list", "dict", "set", "tuple", "range", "enumerate", "zip", "sorted", "min", "max", "sum", "abs", "any", "all",
-    "isinstance", "issubclass", "getattr", "setattr", "hasattr", "repr", "format", "type", "super", "round", "reversed", "map", "filter", "iter", "next", "vars", "id",
-    "bytes", "frozenset", "object", "input", "exit", "quit", "open", "hash", "cast", "field", "property", "callable", "dir", "ord", "chr", "slice", "divmod", "pow",
-}  # fmt: skip
-_PURE_METHODS = re.compile(
-    r"(^|\.)(debug|info|warning|warn|error|exception|critical|log|append|extend|add|update|pop|get|items|keys|values|strip|rstrip|lstrip|split|rsplit|splitlines"
-    r"|join|format|replace|startswith|endswith|lower|upper|title|encode|decode|sort|copy|setdefault|discard|clear|insert|count|index|isoformat|strftime|hexdigest"
-    r"|digest|raise_for_status|json|sleep|now|utcnow|today|total_seconds|find|group|groups|match|sub|partition|rpartition|isdigit|parse_args|add_argument|exit"
-    r"|getLogger|basicConfig|close|result|model_dump|dict|to_dict|as_dict|text|read|write|flush|model_dump_json|bind|elapsed|timestamp|start|zfill)$"
+_PURE = worded(
+    "print len str int float bool list dict set tuple range enumerate zip sorted min max sum abs any all isinstance",
+    "issubclass getattr setattr hasattr repr format type super round reversed map filter iter next vars id bytes frozenset",
+    "object input exit quit open hash cast field property callable dir ord chr slice divmod pow",
 )
-_PURE_ROOTS = {
-    "logging", "json", "re", "os", "sys", "time", "datetime", "math", "uuid", "hashlib", "hmac", "base64", "random", "secrets", "pathlib", "itertools", "functools",
-    "collections", "dataclasses", "typing", "argparse", "textwrap", "string", "copy", "decimal", "urllib", "asyncio", "contextlib", "enum", "traceback", "operator",
-    "threading", "queue", "signal", "warnings", "email", "shlex", "html", "structlog", "dotenv", "pydantic", "click", "rich", "tqdm", "concurrent", "smtplib", "boto3",
-}  # fmt: skip
+_PURE_METHODS = re.compile(
+    r"(^|\.)(debug|info|warning|warn|error|exception|critical|log|append|extend|add|update|pop|get|items|keys|values|strip|rstrip|lstrip"
+    r"|split|rsplit|splitlines|join|format|replace|startswith|endswith|lower|upper|title|encode|decode|sort|copy|setdefault|discard|clear"
+    r"|insert|count|index|isoformat|strftime|hexdigest|digest|raise_for_status|json|sleep|now|utcnow|today|total_seconds|find|group|groups"
+    r"|match|sub|partition|rpartition|isdigit|parse_args|add_argument|exit|getLogger|basicConfig|close|result|model_dump|dict|to_dict"
+    r"|as_dict|text|read|write|flush|model_dump_json|bind|elapsed|timestamp|start|zfill)$"
+)
+_STORE = re.compile(r"(?i)(^|\.)(db|session|cursor|conn|connection|crm|client|api|store|repo|repository|table|collection)(\.|$)")
+_OF_STORES = worded("add update insert write read close start result find count remove get")
+_PURE_ROOTS = worded(
+    "logging json re os sys time datetime math uuid hashlib hmac base64 random secrets pathlib itertools functools",
+    "collections dataclasses typing argparse textwrap string copy decimal urllib asyncio contextlib enum traceback operator",
+    "threading queue signal warnings email shlex html structlog dotenv pydantic click rich tqdm concurrent smtplib boto3",
+)
 
 
 def harmless(call: ast.Call, name: str, frame: Frame) -> bool:
     """Whether a call cannot fail in a way that matters between two effects; making a client object is none either."""
     root, last = name.partition(".")[0], name.rpartition(".")[2]
+    if last in _OF_STORES and call.args and _STORE.search(name.rpartition(".")[0]) and root not in _PURE_ROOTS:
+        return False
     if not name or name in _PURE or _PURE_METHODS.search(name) or root in _PURE_ROOTS:
         return True
     if last[:1].isupper():  # a class
@@ -132,7 +139,14 @@ def takes_back(name: str) -> bool:
 
 # ── who is told ──
 
-_TO = ("to", "to_emails", "recipients", "recipient", "recipient_list", "to_addrs", "to_addr", "to_email", "channel", "chat_id", "phone", "phone_number", "PhoneNumber", "Destination", "email", "user")  # fmt: skip
+_TO = tuple(
+    sorted(
+        worded(
+            "to to_emails recipients recipient recipient_list to_addrs to_addr to_email channel chat_id phone phone_number",
+            "PhoneNumber Destination email user",
+        )
+    )
+)
 
 
 def recipient_names() -> tuple[str, ...]:

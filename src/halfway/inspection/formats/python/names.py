@@ -113,8 +113,10 @@ class Module:
         found: dict[str, ast.expr] = {}
         for node in (one for one in ast.walk(self.tree) if isinstance(one, ast.ClassDef)):
             for one in ast.walk(node):
-                if (isinstance(one, ast.Assign) and (name := _own(one.targets[0]))) or (isinstance(one, ast.AnnAssign) and one.value is not None and (name := _own(one.target))):
-                    found.setdefault(f"{node.name}.{name}", one.value)
+                target = one.targets[0] if isinstance(one, ast.Assign) else one.target if isinstance(one, ast.AnnAssign) else None
+                value = one.value if isinstance(one, (ast.Assign, ast.AnnAssign)) else None
+                if target is not None and value is not None and (name := _own(target)):
+                    found.setdefault(f"{node.name}.{name}", value)
         return found
 
     def locals(self, function: Function | None) -> Mapping[str, list[Bound]]:
@@ -233,6 +235,11 @@ class Program:
         ]
         fits.sort(key=lambda one: (-len(posixpath.commonprefix([one, folder])), len(one), one))
         return self.module(self.given.sources[fits[0]]) if fits else None
+
+
+def worded(*lines: str) -> frozenset[str]:
+    """A set of words that is written in lines."""
+    return frozenset(word for line in lines for word in line.split())
 
 
 def is_own(dotted: str, module: Module, name: str = "") -> bool:

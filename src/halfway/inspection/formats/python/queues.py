@@ -9,13 +9,16 @@ from dataclasses import dataclass, replace
 
 from halfway.inspection.formats.python.building import Plan, flow
 from halfway.inspection.formats.python.frames import Frame, dotted, keyword, number, truth
-from halfway.inspection.formats.python.names import Function, Module, Program
+from halfway.inspection.formats.python.names import Function, Module, Program, worded
 from halfway.inspection.formats.python.retrying import decorators, may_follow_timeout
 from halfway.inspection.formats.python.starting import by_person, decorated, head, scheduled, trigger, walked
 from halfway.inspection.formats.python.walk import Around, Found, Walk
 from halfway.inspection.model import Flow, Repeater, Repeating, Span, Starting, Trigger
 
-_CELERY_ONLY = {"bind", "autoretry_for", "acks_late", "ignore_result", "retry_backoff", "default_retry_delay", "retry_kwargs", "reject_on_worker_lost", "soft_time_limit", "rate_limit"}  # fmt: skip
+_CELERY_ONLY = worded(
+    "bind autoretry_for acks_late ignore_result retry_backoff default_retry_delay retry_kwargs reject_on_worker_lost",
+    "soft_time_limit rate_limit",
+)
 _NOT_CELERY = re.compile(r"^(prefect|airflow|dbos|invoke|locust|luigi|dagster|huey|flytekit|crewai)\b")
 _APP = re.compile(r"(?i)(^|\.)(\w*celery\w*|app)\.task$")
 _ACKS_LATE = re.compile(r"(?im)^\s*(?:[\w.]+\.)?(?:task_acks_late|CELERY_(?:TASK_)?ACKS_LATE)\s*=\s*True")
@@ -55,7 +58,7 @@ def _engine(name: str, call: ast.Call | None) -> str:
         return "rq"
     if _NOT_CELERY.match(name):
         return ""
-    keys = {one.arg for one in call.keywords} if call else set()
+    keys = {one.arg for one in call.keywords} if call else set[str | None]()
     if name in ("celery.shared_task", "celery.task") or (
         last in ("task", "shared_task", "periodic_task") and (name.startswith("celery.") or keys & _CELERY_ONLY)
     ):

@@ -49,7 +49,7 @@ def decorators(function: Function, frame: Frame) -> tuple[Repeater, ...]:
 
 def _decorator(decorator: ast.expr, frame: Frame) -> Repeater | None:
     call = decorator if isinstance(decorator, ast.Call) else None
-    name = dotted(decorator.func if call else decorator, frame)
+    name = dotted(call.func if call is not None else decorator, frame)
     root, last = name.partition(".")[0], name.rpartition(".")[2]
     if root == "backoff" and last == "on_predicate":
         return None  # it looks at what came back, as a poll does

@@ -15,15 +15,9 @@ from halfway.inspection.formats.python.walk import Around, Found, Walk
 from halfway.inspection.model import Flow, Gate, Mark, Repeater, Repeating, Starting, Unread
 
 MISSING = "The activity `{what}` was not given, so that what it does cannot be read."
-_ACTIVITIES = {
-    "execute_activity",
-    "start_activity",
-    "execute_activity_method",
-    "start_activity_method",
-    "execute_local_activity",
-    "start_local_activity",
-}
-_ACTIVITIES |= {"execute_activity_class", "start_activity_class", "execute_local_activity_method"}
+_ACTIVITIES = frozenset(
+    f"{verb}_{kind}{form}" for verb in ("execute", "start") for kind in ("activity", "local_activity") for form in ("", "_method", "_class")
+)
 _HANDLERS = ("workflow.update", "workflow.signal")
 
 

@@ -13,7 +13,7 @@ from halfway.inspection.formats.python.effects import Seen, command_words, is_co
 from halfway.inspection.formats.python.frames import GAP, Frame, calls, dotted, keyword
 from halfway.inspection.formats.python.guards import guarded, lookup
 from halfway.inspection.formats.python.marks import claim, harmless
-from halfway.inspection.formats.python.names import Function, Module, Program
+from halfway.inspection.formats.python.names import Function, Module, Program, is_own
 from halfway.inspection.knowledge import Knowledge
 from halfway.inspection.model import Fact, Gate, Mark, OnError, Repeater, Repeating, Span, Unread, When
 
@@ -207,7 +207,8 @@ class Walk:
             return
         seen = recognised(call, around.frame, self.knowledge)
         for one in seen:
-            self.add(Found(node=call, statement=self.statement, around=around, name=_short(name), seen=one))
+            opaque = None if one.effect.certain else _not_given(call, name, around.frame)
+            self.add(Found(node=call, statement=self.statement, around=around, name=_short(name), seen=one, opaque=opaque))
         if seen:
             return
         for handed in _handed(call, name):
@@ -282,6 +283,19 @@ def _given(function: Function, call: ast.Call | None, caller: Frame, owner: str)
     return found | {one.arg: (one.value, caller) for one in call.keywords if one.arg}
 
 
+NOT_GIVEN = "The function `{what}` of the same project was not given, so that what it does cannot be read."
+
+
+def _not_given(call: ast.Call, name: str, frame: Frame) -> Unread | None:
+    """What a call of the own project cannot be followed into."""
+    root: ast.expr = call.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if isinstance(root, ast.Name) and root.id in frame.module.aliases and is_own(frame.module.aliases[root.id], frame.module, root.id):
+        return Unread(name, NOT_GIVEN, frame.module.span(call))
+    return None
+
+
 _HANDING = re.compile(
     r"(^|\.)(submit|map|imap|apply|apply_async|run_in_executor|to_thread|Thread|Process|partial|call_later|run_sync|create_task)$"
 )
@@ -321,7 +335,10 @@ def _count(scope: str, found: Sequence[Found]) -> int:
 
 # ── errors ──
 
-_NARROW = re.compile(r"(^|\.)(\w*Import\w*|ModuleNotFoundError|KeyError|ValueError|TypeError|AttributeError|IndexError|FileNotFoundError|KeyboardInterrupt|StopIteration|JSONDecodeError)$")  # fmt: skip
+_NARROW = re.compile(
+    r"(^|\.)(\w*Import\w*|ModuleNotFoundError|KeyError|ValueError|TypeError|AttributeError|IndexError|FileNotFoundError"
+    r"|KeyboardInterrupt|StopIteration|JSONDecodeError)$"
+)
 
 
 def handling(node: ast.Try | ast.TryStar, frame: Frame, outer: OnError) -> OnError:
@@ -349,4 +366,7 @@ def _of_handler(body: Sequence[ast.stmt], frame: Frame) -> OnError:
     return OnError.CONTINUE if told or any(isinstance(one, (ast.Return, ast.Assign)) for one in body) else OnError.SWALLOW
 
 
-_TELLING = re.compile(r"(^|\.)(print|debug|info|warning|warn|error|exception|critical|log|sleep|append|format|str|repr|print_exc|format_exc|capture_exception|write)$")  # fmt: skip
+_TELLING = re.compile(
+    r"(^|\.)(print|debug|info|warning|warn|error|exception|critical|log|sleep|append|format|str|repr|print_exc|format_exc"
+    r"|capture_exception|write)$"
+)
