@@ -172,3 +172,20 @@ def test_a_function_of_the_same_project_that_was_not_given_is_unread():
     assert (made.opaque.what, made.opaque.span.line, made.effect and made.effect.certain) == ("shop.create_order", 5, False)
     other = one("from celery import shared_task\nfrom vendor import create_order\n@shared_task\ndef t(x):\n    create_order(x)\n")
     assert (other.steps[0].opaque, other.unread) == (None, ())
+
+
+def test_only_verbs_that_do_something_outside_are_taken_for_effects_and_said_to_be_inferred():
+    text = "from celery import shared_task\nimport svc\n@shared_task\ndef t(x):\n    svc.{verb}(x)\n    svc.create_order(x)\n"
+    for verb, kinds in (
+        ("refund_customer", {Kind.MONEY}),
+        ("capture_payment", {Kind.MONEY}),
+        ("notify_owner", {Kind.NOTIFY}),
+        ("grant_role", {Kind.PERMISSION}),
+        ("capture_exception", None),
+        ("create_client", None),
+        ("send_json", None),
+    ):
+        first = one(text.replace("{verb}", verb)).steps[0]
+        assert first.effect is not None
+        assert (first.effect.certain, first.effect.repeat) == (False, Repeat.UNKNOWN)
+        assert first.effect.kinds == (kinds or {Kind.CREATE}), verb

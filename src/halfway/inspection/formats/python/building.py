@@ -15,7 +15,23 @@ from halfway.inspection.formats.python.kept import kept, results
 from halfway.inspection.formats.python.names import Module, Program
 from halfway.inspection.formats.python.undoing import undo
 from halfway.inspection.formats.python.walk import Found, Walk
-from halfway.inspection.model import Bearing, Edge, Effect, Fact, Flow, Guard, Identity, Kind, Mark, Receiver, Span, Step, Trigger, When
+from halfway.inspection.model import (
+    Bearing,
+    Edge,
+    Effect,
+    Fact,
+    Flow,
+    Guard,
+    Identity,
+    Kind,
+    Mark,
+    Receiver,
+    Repeating,
+    Span,
+    Step,
+    Trigger,
+    When,
+)
 from halfway.inspection.quoting import quoted
 
 FORMAT = "python"
@@ -60,7 +76,7 @@ def flow(plan: Plan, walk: Walk) -> Flow:
 
 def steps(walk: Walk) -> tuple[tuple[Step, ...], tuple[Edge, ...]]:
     """The steps in their order; what has no effect is left out where it cannot matter, and put together where it stands together."""
-    every = [_recovering(one) for one in walk.found]
+    every = [_shown(_recovering(_marking(one, walk.found))) for one in walk.found]
     home = _homes(every)
     shown = [index for index, at in enumerate(home) if at == index]
     ids = _ids([every[index] for index in shown])
@@ -71,6 +87,19 @@ def steps(walk: Walk) -> tuple[tuple[Step, ...], tuple[Edge, ...]]:
         made.append(replace(step, id=ids[order], order=order, needs_output_of=_needs(every, index, shown, ids)))
     at = {index: ids[order] for order, index in enumerate(shown)}
     return tuple(made), tuple(_edges(walk, home, at))
+
+
+def _marking(found: Found, every: list[Found]) -> Found:
+    """What fills a map in a loop without effects marks nothing as done; it is how the map begins."""
+    loops = [one for one in found.around.frame.repeaters if one.kind is Repeating.LOOP]
+    if not found.marks & {Mark.CLAIM, Mark.CURSOR} or not loops or found.seen is not None:
+        return found
+    sharing = (one for one in every if loops[-1] in one.around.frame.repeaters and (one.opaque is not None or one.seen is not None))
+    return (
+        found
+        if any(one.opaque is not None or (one.seen is not None and one.seen.effect.outward) for one in sharing)
+        else replace(found, marks=frozenset())
+    )
 
 
 def _recovering(found: Found) -> Found:
@@ -84,6 +113,17 @@ def _recovering(found: Found) -> Found:
     ):
         return replace(found, seen=Seen(unknown("", f"{found.name}()")), marks=found.marks | {Mark.RECOVERY})
     return found
+
+
+def _shown(found: Found) -> Found:
+    """Nothing that is told holds a secret."""
+    seen, opaque = found.seen, found.opaque
+    return replace(
+        found,
+        name=quoted(found.name, 80),
+        seen=replace(seen, effect=replace(seen.effect, told=quoted(seen.effect.told))) if seen is not None else None,
+        opaque=replace(opaque, what=quoted(opaque.what)) if opaque is not None else None,
+    )
 
 
 def _plain(found: Found) -> bool:
@@ -238,6 +278,9 @@ def receiver(call: ast.Call, frame: Frame) -> ast.expr | None:
     direct = keyword(call, *wanted)
     if direct is not None:
         return direct
+    told = next((one for one in call.args if isinstance(one, ast.Name) and one.id in wanted), None)
+    if told is not None:
+        return told
     bodies = [one for one in (keyword(call, "json", "data", "body", "message", "params"), *call.args) if one is not None]
     for body in bodies:
         for key, value in entries(body, frame):

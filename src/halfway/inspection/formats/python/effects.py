@@ -27,7 +27,8 @@ _UNTIMED = re.compile(r"^(requests|urllib3|niquests|urllib\.request|smtplib|subp
 _VERBS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (
         re.compile(
-            r"^(charge|refund|capture|payout|pay|transfer|debit|credit|withdraw|invoice)(_[a-z]\w*)?$"
+            r"^(charge|refund|payout|pay|debit|credit|withdraw)(_[a-z]\w*)?$"
+            r"|^(capture|transfer|invoice)(_(payment|charge|order|authorization|funds|money|amount|customer)\w*)?$"
             r"|^(create|send|issue)_(charge|refund|payment|payout|invoice)\w*$"
         ),
         Kind.MONEY,

@@ -32,7 +32,7 @@ _PURE_METHODS = re.compile(
     r"|as_dict|text|read|write|flush|model_dump_json|bind|elapsed|timestamp|start|zfill)$"
 )
 _STORE = re.compile(r"(?i)(^|\.)(db|session|cursor|conn|connection|crm|client|api|store|repo|repository|table|collection)(\.|$)")
-_OF_STORES = worded("add update insert write read close start result find count remove get")
+_OF_STORES = worded("update insert write read close start result find count remove get")
 _PURE_ROOTS = worded(
     "logging json re os sys time datetime math uuid hashlib hmac base64 random secrets pathlib itertools functools",
     "collections dataclasses typing argparse textwrap string copy decimal urllib asyncio contextlib enum traceback operator",
@@ -55,7 +55,7 @@ def harmless(call: ast.Call, name: str, frame: Frame) -> bool:
 def claim(node: ast.stmt, frame: Frame) -> frozenset[Mark]:
     """CLAIM or CURSOR, if the statement writes a mark into something that outlives the function."""
     for target in _targets(node):
-        if _local(target, frame):
+        if _local(target, frame) or _flag(target):
             continue
         name = _named(target)
         if _CURSOR.search(name):
@@ -63,6 +63,11 @@ def claim(node: ast.stmt, frame: Frame) -> frozenset[Mark]:
         if _CLAIM.search(name):
             return frozenset({Mark.CLAIM})
     return frozenset()
+
+
+def _flag(target: ast.expr) -> bool:
+    """`self.done`: it does not outlive the object."""
+    return isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
 
 
 def _targets(node: ast.stmt) -> list[ast.expr]:
