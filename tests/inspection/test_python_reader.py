@@ -101,3 +101,8 @@ def test_steps_without_an_effect_are_told_once_and_only_between_effects():
         ("script/requests.post", "script/shop.check"),
         ("script/shop.check", "script/requests.post#2"),
     ]
+
+
+def test_errors_without_parentheses_are_read_as_newer_versions_read_them():
+    flow = one("import svc\ntry:\n    svc.create_order()\nexcept OSError, svc.Lost:\n    pass\n")
+    assert [(step.span.line, step.on_error.value) for step in flow.steps] == [(3, "swallow")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -27,11 +28,24 @@ def parsed(text: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what the author of the text is warned of is no warning of ours
-            return ast.parse(text)
+            return _tree(text)
     except SyntaxError as error:
         raise Unreadable(f"line {error.lineno or 1}: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise Unreadable(f"it cannot be parsed: {type(error).__name__}") from error
+
+
+_BARE = re.compile(r"(?m)^([ \t]*except\*?[ \t]+)([\w.]+(?:[ \t]*,[ \t]*[\w.]+)+)([ \t]*:)")
+
+
+def _tree(text: str) -> ast.Module:
+    """The tree; `except A, B:`, which newer versions allow, is read as `except (A, B):`."""
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        if "must be parenthesized" not in error.msg:
+            raise
+        return ast.parse(_BARE.sub(r"\1(\2)\3", text))
 
 
 @dataclass(frozen=True)
