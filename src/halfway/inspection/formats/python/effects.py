@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from halfway.inspection.formats.python.frames import GAP, Frame, calls, dotted, keyword, number, text, truth
 from halfway.inspection.formats.python.names import is_standard
-from halfway.inspection.formats.python.sql import statement
+from halfway.inspection.formats.python.sql import known, statement
 from halfway.inspection.knowledge import Knowledge
 from halfway.inspection.model import Effect, Kind, Repeat, Reversible
 from halfway.inspection.quoting import quoted
@@ -231,9 +231,8 @@ def _queued(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> Se
     """A task that is put into a queue; an id of one's own lets the queue know it again, if the queue looks at it."""
     if "." not in name or name.rpartition(".")[2] not in _QUEUEING:
         return None
-    known = knowledge.call(f"celery.{name.rpartition('.')[2]}", literal(call, frame))
     told = quoted(f"{name}()")
-    return Seen(replace(known, told=told) if known else Effect("", frozenset({Kind.ENQUEUE}), Repeat.DUPLICATES, Reversible.UNKNOWN, told))
+    return Seen(Effect(known("task.enqueue", knowledge), frozenset({Kind.ENQUEUE}), Repeat.DUPLICATES, Reversible.UNKNOWN, told))
 
 
 def _written(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> Seen | None:
@@ -243,10 +242,11 @@ def _written(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> S
         if not set(mode) & set("wax"):
             return None
         repeat = Repeat.DUPLICATES if "a" in mode else Repeat.REJECTS if "x" in mode else Repeat.SAFE
-        return Seen(Effect("", frozenset({Kind.FILE}), repeat, Reversible.WINDOW, quoted(ast.unparse(call))))
+        row = known("file.append" if "a" in mode else "file.write", knowledge)
+        return Seen(Effect(row, frozenset({Kind.FILE}), repeat, Reversible.WINDOW, quoted(ast.unparse(call))))
     if name in _DELETING:
-        known = knowledge.call(name, literal(call, frame))
-        return Seen(known or Effect("", frozenset({Kind.DELETE}), Repeat.SAFE, Reversible.NO, name))
+        effect = knowledge.call(name, literal(call, frame))
+        return Seen(effect or Effect("", frozenset({Kind.DELETE}), Repeat.SAFE, Reversible.NO, name))
     return None
 
 

@@ -13,7 +13,7 @@ _VERB = re.compile(
 )
 _TABLE = re.compile(r"(?is)\b(?:into|update|from|table)\s+(?:only\s+)?[\"`\[]?([\w.]+)")
 _COUNTED = re.compile(r"(?is)\b(?:\w+\.)?(\w+)\s*=\s*(?:\w+\.)?\1\s*[-+]")
-_ROW = {"insert": "postgres.insert", "update": "postgres.update", "delete": "postgres.delete"}
+_ROW = {"insert": "db.insert", "update": "db.update", "delete": "db.delete", "truncate": "db.delete"}
 
 
 def statement(sql: str, knowledge: Knowledge) -> Effect | None:
@@ -27,7 +27,9 @@ def statement(sql: str, knowledge: Knowledge) -> Effect | None:
     if verb == "select":
         return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, told)
     kinds = frozenset({Kind.DELETE if verb in ("delete", "truncate") else Kind.RECORD})
-    return Effect(_known(_ROW.get(verb, ""), knowledge), kinds, _repeat(verb, sql), Reversible.WINDOW, told)
+    repeat = _repeat(verb, sql)
+    row = {Repeat.MERGES: "db.upsert", Repeat.DUPLICATES: "db.add"}.get(repeat, _ROW.get(verb, ""))
+    return Effect(known(row, knowledge), kinds, repeat, Reversible.WINDOW, told)
 
 
 def _repeat(verb: str, sql: str) -> Repeat:
@@ -43,7 +45,8 @@ def _repeat(verb: str, sql: str) -> Repeat:
     return Repeat.UNKNOWN  # a unique key would refuse it; whether there is one is not said here
 
 
-def _known(id: str, knowledge: Knowledge) -> str:
+def known(id: str, knowledge: Knowledge) -> str:
+    """The id of a row, empty if the base has none."""
     try:
         return knowledge.action(id).id if id else ""
     except (KeyError, NotImplementedError):
