@@ -1,0 +1,282 @@
+"""Graphs of Airflow: a task is a unit, `default_args` hit every one of them, and the arrows are the edges."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from halfway.inspection.formats.python import operators
+from halfway.inspection.formats.python.building import Plan, flow
+from halfway.inspection.formats.python.frames import Frame, calls, dotted, entries, keyword, number, text
+from halfway.inspection.formats.python.names import Function, Module, Program, statements
+from halfway.inspection.formats.python.starting import by_person, decorated, period, scheduled, trigger
+from halfway.inspection.formats.python.walk import Around, Walk
+from halfway.inspection.model import Edge, Fact, Flow, Guard, Mark, Repeater, Repeating, Starting, Step, Trigger, When
+
+_UNSCHEDULED = ("None", "@once", "")
+_TRIGGER_RULES = {
+    "all_done": When.ALWAYS,
+    "always": When.ALWAYS,
+    "one_failed": When.ERROR,
+    "all_failed": When.ERROR,
+    "none_skipped": When.ALWAYS,
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task of a graph."""
+
+    id: str
+    call: ast.Call  # of the operator, or of the function
+    variable: str
+    function: Function | None = None  # of a task that is a function
+    decorator: ast.Call | None = None
+
+    def option(self, name: str) -> ast.expr | None:
+        source = self.decorator if self.function is not None else self.call
+        return keyword(source, name) if source is not None else None
+
+
+@dataclass(frozen=True, eq=False)
+class Dag:
+    """One graph: where it is declared, and the statements that make its tasks."""
+
+    name: str
+    call: ast.Call
+    module: Module
+    frame: Frame
+    body: list[ast.stmt]
+    defaults: Mapping[str, ast.expr] = field(default_factory=dict[str, ast.expr])
+
+    def option(self, task: Task, name: str) -> ast.expr | None:
+        """An option of a task; one that it does not have itself is that of all."""
+        own = task.option(name)
+        return own if own is not None else self.defaults.get(name)
+
+
+def flows(module: Module, program: Program) -> Iterator[Flow]:
+    """One flow for each graph."""
+    for dag in dags(module):
+        yield _flow(dag, program)
+
+
+def dags(module: Module) -> Iterator[Dag]:
+    """The graphs of a file: `with DAG(…)`, `dag = DAG(…)`, and functions with `@dag`."""
+    top = Frame(module)
+    for node in statements(module.tree.body):
+        if isinstance(node, ast.With):
+            for item in node.items:
+                if isinstance(item.context_expr, ast.Call) and _is_dag(item.context_expr, top):
+                    yield _dag(item.context_expr, top, node.body, "")
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _is_dag(node.value, top):
+            yield _dag(node.value, top, module.tree.body, "")
+    for name, function in module.functions.items():
+        for called, decorator in decorated(function, top):
+            if called.startswith("airflow") and called.rpartition(".")[2] == "dag":
+                call = (
+                    decorator
+                    if isinstance(decorator, ast.Call)
+                    else ast.copy_location(ast.Call(func=decorator, args=[], keywords=[]), decorator)
+                )
+                yield _dag(call, Frame(module, function), function.body, name)
+
+
+def _is_dag(call: ast.Call, frame: Frame) -> bool:
+    name = dotted(call.func, frame)
+    return name.startswith("airflow") and name.rpartition(".")[2] == "DAG"
+
+
+def _dag(call: ast.Call, frame: Frame, body: list[ast.stmt], named: str) -> Dag:
+    id = keyword(call, "dag_id") or (call.args[0] if call.args else None)
+    name = text(id, frame) if id is not None else named or "dag"
+    return Dag(name, call, frame.module, frame, body, dict(entries(keyword(call, "default_args"), frame)))
+
+
+def _flow(dag: Dag, program: Program) -> Flow:
+    plan, again = _starting(dag)
+    tasks = list(tasks_of(dag))
+    rerun = by_person(dag.module.span(dag.call))
+    walk = Walk(program, program.given.knowledge)
+    for task in tasks:
+        walk.tips = frozenset()
+        _task(task, dag, (*again, rerun), walk)
+    callback = next(
+        (one for one in (keyword(dag.call, "on_failure_callback"), dag.defaults.get("on_failure_callback")) if one is not None), None
+    )
+    if callback is not None:
+        _called_back(callback, dag, walk)
+    made = flow(
+        Plan(
+            engine="airflow", name=dag.name, module=dag.module, span=dag.module.span(dag.call), triggers=plan, guards=tuple(_guards(dag)),
+            failure_notice=dag.module.span(callback) if callback is not None else None, notice_expected=True,
+        ),
+        walk,
+    )  # fmt: skip
+    return replace(made, edges=(*made.edges, *_arrows(dag, tasks, made)))
+
+
+def _starting(dag: Dag) -> tuple[tuple[Trigger, ...], tuple[Repeater, ...]]:
+    given = keyword(dag.call, "schedule", "schedule_interval", "timetable")
+    if given is None or text(given, dag.frame) in _UNSCHEDULED:
+        return (trigger(Starting.MANUAL, dag.module, dag.call),), ()
+    seconds = number(given, dag.frame)
+    plan, again = scheduled(dag.module, given, seconds if seconds is not None else period(text(given, dag.frame)))
+    return (plan,), (again,)
+
+
+def _guards(dag: Dag) -> Iterator[Guard]:
+    given = keyword(dag.call, "max_active_runs")
+    if given is not None and number(given, dag.frame) == 1:
+        yield Guard(dag.module.span(given), group=dag.name)
+
+
+# ── tasks ──
+
+
+def tasks_of(dag: Dag) -> Iterator[Task]:
+    """The tasks in the order in which the file makes them."""
+    taken: set[int] = set()
+    for node in statements(dag.body):
+        if not isinstance(node, (ast.Assign, ast.Expr, ast.Return)) or node.value is None:
+            continue
+        variable = node.targets[0].id if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) else ""
+        for call in calls(node):
+            if id(call) in taken:
+                continue
+            taken.add(id(call))
+            found = _as_task(call, variable, dag)
+            if found is not None:
+                yield found
+
+
+def _as_task(call: ast.Call, variable: str, dag: Dag) -> Task | None:
+    func = call.func
+    while isinstance(func, ast.Call) or (isinstance(func, ast.Attribute) and func.attr in ("override", "expand", "partial")):
+        func = func.func if isinstance(func, ast.Call) else func.value
+    name = dotted(func, dag.frame)
+    id = keyword(call, "task_id")
+    if id is not None and operators.is_operator(name):
+        return Task(text(id, dag.frame), call, variable)
+    function = dag.module.functions.get(name)
+    decorator = (
+        next((one for mark, one in decorated(function, Frame(dag.module)) if _is_task(mark)), None) if function is not None else None
+    )
+    if function is None or decorator is None:
+        return None
+    given = decorator if isinstance(decorator, ast.Call) else None
+    named = keyword(given, "task_id") if given is not None else None
+    return Task(text(named, dag.frame) if named is not None else function.name, call, variable, function, given)
+
+
+def _is_task(mark: str) -> bool:
+    return mark.startswith("airflow") and ("task" in mark.split(".")) and not mark.endswith(("task_group",))
+
+
+def _task(task: Task, dag: Dag, again: tuple[Repeater, ...], walk: Walk) -> None:
+    repeaters = (*again, *_retries(task, dag))
+    limit = number(dag.option(task, "execution_timeout"), dag.frame)
+    frame = replace(dag.frame, repeaters=repeaters)
+    rule = task.option("trigger_rule")
+    fact = (dag.module.fact(rule),) if rule is not None else ()
+    around = Around(
+        frame=frame, unit=task.id, scope=task.id, timeout=limit, timeout_known=True, facts=fact, condition=_when(rule, dag.frame)
+    )
+    walk.statement = ast.copy_location(ast.Expr(value=task.call), task.call)
+    if task.function is not None:
+        walk.follow(dag.module, dag.module.qualified[id(task.function)], task.call, around)
+    else:
+        operators.operator(task.call, dotted(task.call.func, dag.frame), task.id, around, walk)
+
+
+def _when(rule: ast.expr | None, frame: Frame) -> str:
+    return f"trigger_rule={text(rule, frame)}" if rule is not None else ""
+
+
+def _retries(task: Task, dag: Dag) -> Iterator[Repeater]:
+    given = dag.option(task, "retries")
+    value = number(given, dag.frame)
+    if given is None or value == 0:
+        return
+    yield Repeater(Repeating.STEP_RETRY, automatic=True, bound=int(value) + 1 if value is not None else None, span=dag.module.span(given))
+
+
+def _called_back(callback: ast.expr, dag: Dag, walk: Walk) -> None:
+    """What is done when a task has failed for good."""
+    target = walk.target(callback, dag.frame)
+    if target is None:
+        return
+    walk.tips = frozenset((index, When.ERROR) for index in range(len(walk.found)))
+    name = target[1]
+    fact: tuple[Fact, ...] = (dag.module.fact(callback),)
+    frame = replace(dag.frame, repeaters=())
+    walk.follow(
+        *target, None, Around(frame=frame, unit=name, scope=name, marks=frozenset({Mark.FAILURE_NOTICE}), facts=fact, timeout_known=False)
+    )
+
+
+# ── arrows ──
+
+
+def _arrows(dag: Dag, tasks: list[Task], made: Flow) -> Iterator[Edge]:
+    """From the last step of a task to the first one of the next."""
+    by_unit: dict[str, list[Step]] = {}
+    for step in made.steps:
+        by_unit.setdefault(step.unit, []).append(step)
+    rules = {task.id: _TRIGGER_RULES.get(text(task.option("trigger_rule"), dag.frame), When.SUCCESS) for task in tasks}
+    for before, after in dict.fromkeys(_pairs(dag, tasks)):
+        if before in by_unit and after in by_unit:
+            yield Edge(by_unit[before][-1].id, by_unit[after][0].id, rules[after])
+
+
+def _pairs(dag: Dag, tasks: list[Task]) -> Iterator[tuple[str, str]]:
+    names = {task.variable: task.id for task in tasks if task.variable}
+    for task in tasks:  # the output of one is the input of another
+        if task.function is not None:
+            for node in ast.walk(task.call):
+                if isinstance(node, ast.Name) and node.id in names and names[node.id] != task.id:
+                    yield names[node.id], task.id
+                elif isinstance(node, ast.Call) and node is not task.call:
+                    yield from ((one.id, task.id) for one in tasks if one.call is node)
+    yield from _drawn(dag, names, tasks)
+
+
+def _drawn(dag: Dag, names: Mapping[str, str], tasks: list[Task]) -> Iterator[tuple[str, str]]:
+    """The arrows that are written as such."""
+    for node in statements(dag.body):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.RShift, ast.LShift)):
+            left, right = _ends(node.left, names, tasks, last=True), _ends(node.right, names, tasks, last=False)
+            for one in left:
+                for two in right:
+                    yield (one, two) if isinstance(node.op, ast.RShift) else (two, one)
+        elif isinstance(node, ast.Call):
+            yield from _called(node, names, tasks, dag.frame)
+
+
+def _ends(expr: ast.expr, names: Mapping[str, str], tasks: list[Task], *, last: bool) -> list[str]:
+    """The tasks that an arrow begins or ends at; a chain of arrows begins the next one at its last task."""
+    match expr:
+        case ast.Name(id=name):
+            return [names[name]] if name in names else []
+        case ast.List(elts=elts) | ast.Tuple(elts=elts):
+            return [one for part in elts for one in _ends(part, names, tasks, last=last)]
+        case ast.BinOp(left=left, right=right):
+            return _ends(right if last else left, names, tasks, last=last)
+        case ast.Call():
+            return [task.id for task in tasks if task.call is expr]
+        case _:
+            return []
+
+
+def _called(call: ast.Call, names: Mapping[str, str], tasks: list[Task], frame: Frame) -> Iterator[tuple[str, str]]:
+    """`chain(a, b)`, `a.set_downstream(b)`, `b.set_upstream(a)`."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("set_downstream", "set_upstream") and call.args:
+        for one in _ends(call.func.value, names, tasks, last=True):
+            for two in _ends(call.args[0], names, tasks, last=False):
+                yield (one, two) if call.func.attr == "set_downstream" else (two, one)
+    elif dotted(call.func, frame).rpartition(".")[2] == "chain":
+        for before, after in zip(call.args, call.args[1:], strict=False):
+            for one in _ends(before, names, tasks, last=True):
+                for two in _ends(after, names, tasks, last=False):
+                    yield one, two

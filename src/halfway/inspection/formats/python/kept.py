@@ -1,0 +1,116 @@
+"""Where the id that a receiver gave is kept: returned, stored, handed on, printed or logged."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from halfway.inspection.formats.python.frames import Frame
+from halfway.inspection.formats.python.names import statements
+from halfway.inspection.model import Span
+
+HOPS = 3
+_NO_ID = {"status_code", "ok", "reason", "elapsed", "raise_for_status", "returncode", "headers", "status", "check_returncode"}
+
+
+def kept(call: ast.expr, statement: ast.stmt, frame: Frame) -> tuple[Span, ...]:
+    """The places, the first of each line; none if the result is dropped or only asked whether it went well."""
+    found = list(_kept_at_once(call, statement, frame))
+    for name in results(call, statement):
+        found.extend(_uses(name, statement, frame, HOPS))
+    return tuple(dict.fromkeys(found))
+
+
+def _kept_at_once(call: ast.expr, statement: ast.stmt, frame: Frame) -> Iterator[Span]:
+    """`return create()`, `order.ref = create().id`, `save(create())`."""
+    if isinstance(statement, ast.Return) and _carries(statement, call):
+        yield frame.module.span(statement)
+    if isinstance(statement, ast.Assign) and any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in statement.targets):
+        yield frame.module.span(statement)
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and node is not call and any(_within(call, one) and _carries(one, call) for one in _arguments(node)):
+            yield frame.module.span(node)
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(one.value for one in call.keywords)]
+
+
+def _within(inner: ast.AST, outer: ast.AST) -> bool:
+    return any(one is inner for one in ast.walk(outer))
+
+
+def _carries(outer: ast.AST, call: ast.AST) -> bool:
+    """Whether more than success or failure is taken from the result."""
+    if isinstance(outer, ast.Return) and isinstance(outer.value, ast.Compare):
+        return False
+    return not any(isinstance(one, ast.Attribute) and one.attr in _NO_ID and _within(call, one.value) for one in ast.walk(outer))
+
+
+def results(call: ast.AST, statement: ast.stmt) -> list[str]:
+    """The names that the result of a call is given."""
+    match statement:
+        case ast.Assign(targets=targets, value=value) if _within(call, value):
+            return [
+                one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+            ]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            return [
+                item.optional_vars.id for item in items if isinstance(item.optional_vars, ast.Name) and _within(call, item.context_expr)
+            ]
+        case ast.If(test=test):
+            return [one.target.id for one in ast.walk(test) if isinstance(one, ast.NamedExpr)]
+        case _:
+            return []
+
+
+def _uses(name: str, after: ast.stmt, frame: Frame, hops: int) -> Iterator[Span]:
+    """Where a name, or a name made from it, is kept later on."""
+    body = frame.function.body if frame.function is not None else frame.module.tree.body
+    for node in statements(body):
+        if (
+            not isinstance(node, ast.stmt)
+            or node.lineno < after.lineno
+            or node is after
+            or isinstance(node, (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Raise))
+        ):
+            continue
+        if not any(_means(one, name) for one in ast.walk(node)):
+            continue
+        if _stores(node):
+            yield frame.module.span(node)
+        elif isinstance(node, ast.Assign) and hops:
+            for target in node.targets:
+                if isinstance(target, ast.Name) and target.id != name:
+                    yield from _uses(target.id, node, frame, hops - 1)
+
+
+def _means(node: ast.AST, name: str) -> bool:
+    """A use of the name as it is, or of a part of it that may be an id."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=one), attr=attr) if one == name:
+            return attr not in _NO_ID
+        case ast.Return(value=ast.Name(id=one)) | ast.Subscript(value=ast.Name(id=one)) | ast.FormattedValue(value=ast.Name(id=one)):
+            return one == name
+        case ast.Call():
+            return any(isinstance(one, ast.Name) and one.id == name for one in _arguments(node))
+        case ast.Dict(values=values) | ast.Tuple(elts=values) | ast.List(elts=values):
+            return any(isinstance(one, ast.Name) and one.id == name for one in values)
+        case ast.Assign(value=ast.Name(id=one)):
+            return one == name
+        case _:
+            return False
+
+
+def _stores(node: ast.stmt) -> bool:
+    match node:
+        case ast.Return():
+            return not isinstance(node.value, ast.Compare)
+        case ast.Assign(targets=targets):
+            return any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets)
+        case ast.Expr(value=ast.Call() | ast.Await()):
+            return True
+        case _:
+            return False

@@ -1,0 +1,266 @@
+"""Modules as they were given: their functions, what their names stand for, and which other given file an import means."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from halfway.inspection.formats import Given
+from halfway.inspection.model import Fact, Span
+from halfway.inspection.source import Source, Unreadable
+
+LONGEST = 2_000_000  # characters of a file
+HOPS = 4  # from a name to what it was made of
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def parsed(text: str) -> ast.Module:
+    """The text as Python; raises Unreadable. Nothing of it is executed."""
+    if len(text) > LONGEST:
+        raise Unreadable(f"it has more than {LONGEST:,} characters")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what the author of the text is warned of is no warning of ours
+            return _tree(text)
+    except SyntaxError as error:
+        raise Unreadable(f"line {error.lineno or 1}: {error.msg}") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Unreadable(f"it cannot be parsed: {type(error).__name__}") from error
+
+
+_BARE = re.compile(r"(?m)^([ \t]*except\*?[ \t]+)([\w.]+(?:[ \t]*,[ \t]*[\w.]+)+)([ \t]*:)")
+
+
+def _tree(text: str) -> ast.Module:
+    """The tree; `except A, B:`, which newer versions allow, is read as `except (A, B):`."""
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        if "must be parenthesized" not in error.msg:
+            raise
+        return ast.parse(_BARE.sub(r"\1(\2)\3", text))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One place that gives a name its value."""
+
+    line: int
+    value: ast.expr
+    how: str  # `=`, `+=`, `for`, `with`
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """One file."""
+
+    source: Source
+    tree: ast.Module
+
+    @cached_property
+    def package(self) -> tuple[str, ...]:
+        return tuple(part for part in posixpath.dirname(self.source.path).split("/") if part not in ("", ".", ".."))
+
+    @cached_property
+    def aliases(self) -> Mapping[str, str]:
+        """What imported names mean, wherever in the file they are imported; relative ones from the folder of the file."""
+        found: dict[str, str] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                for name in node.names:
+                    found[name.asname or name.name.partition(".")[0]] = name.name if name.asname else name.name.partition(".")[0]
+            elif isinstance(node, ast.ImportFrom):
+                base = self._base(node)
+                for name in node.names:
+                    found[name.asname or name.name] = f"{base}.{name.name}" if base else name.name
+        return found
+
+    def _base(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        above = self.package[: len(self.package) - node.level + 1]
+        return ".".join((*above, *([node.module] if node.module else [])))
+
+    @cached_property
+    def relative(self) -> frozenset[str]:
+        """The names that come from beside this file, so from the same project."""
+        return frozenset(
+            name.asname or name.name
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.ImportFrom) and node.level
+            for name in node.names
+        )
+
+    @cached_property
+    def functions(self) -> Mapping[str, Function]:
+        """All functions at the top and in classes, by `name` and `Class.name`; those within functions by their bare name."""
+        found: dict[str, Function] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ClassDef):
+                for one in node.body:
+                    if isinstance(one, Function):
+                        found.setdefault(f"{node.name}.{one.name}", one)
+        within = {id(one) for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef) for one in node.body}
+        for node in ast.walk(self.tree):
+            if isinstance(node, Function) and id(node) not in within:
+                found.setdefault(node.name, node)
+        return found
+
+    @cached_property
+    def qualified(self) -> Mapping[int, str]:
+        return {id(function): name for name, function in self.functions.items()}
+
+    @cached_property
+    def globals(self) -> Mapping[str, list[Bound]]:
+        return bindings(self.tree.body)
+
+    @cached_property
+    def attributes(self) -> Mapping[str, ast.expr]:
+        """What `self.x` was set to in a class, as `Class.x`."""
+        found: dict[str, ast.expr] = {}
+        for node in (one for one in ast.walk(self.tree) if isinstance(one, ast.ClassDef)):
+            for one in ast.walk(node):
+                target = one.targets[0] if isinstance(one, ast.Assign) else one.target if isinstance(one, ast.AnnAssign) else None
+                value = one.value if isinstance(one, (ast.Assign, ast.AnnAssign)) else None
+                if target is not None and value is not None and (name := _own(target)):
+                    found.setdefault(f"{node.name}.{name}", value)
+        return found
+
+    def locals(self, function: Function | None) -> Mapping[str, list[Bound]]:
+        if function is None:
+            return self.globals
+        if id(function) not in self._locals:
+            self._locals[id(function)] = bindings(function.body)
+        return self._locals[id(function)]
+
+    @cached_property
+    def _locals(self) -> dict[int, Mapping[str, list[Bound]]]:
+        return {}
+
+    def span(self, node: ast.AST, at: str = "") -> Span:
+        line = getattr(node, "lineno", 1)
+        end = getattr(node, "end_lineno", None) or line
+        return self.source.span(line, end if end != line else 0, at)
+
+    def fact(self, node: ast.AST) -> Fact:
+        return self.source.fact(self.span(node))
+
+
+def _own(target: ast.expr) -> str:
+    """The x of `self.x`."""
+    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in ("self", "cls"):
+        return target.attr
+    return ""
+
+
+def bindings(body: list[ast.stmt]) -> Mapping[str, list[Bound]]:
+    """Every name that the statements give a value, nested functions left out, in the order of the lines."""
+    found: dict[str, list[Bound]] = {}
+    for node in statements(body):
+        for name, bound in _bound(node):
+            found.setdefault(name, []).append(bound)
+    return {name: sorted(many, key=lambda one: one.line) for name, many in found.items()}
+
+
+def _bound(node: ast.AST) -> Iterator[tuple[str, Bound]]:
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                yield from _names(target, Bound(node.lineno, value, "="))
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+            yield from _names(target, Bound(node.lineno, value, "="))
+        case ast.AugAssign(target=target, value=value):
+            yield from _names(target, Bound(node.lineno, value, "+="))
+        case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
+            yield from _names(target, Bound(node.lineno, value, "for"))
+        case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+            yield from _names(target, Bound(value.lineno, value, "with"))
+        case _:
+            return
+
+
+def _names(target: ast.expr, bound: Bound) -> Iterator[tuple[str, Bound]]:
+    if isinstance(target, ast.Name):
+        yield target.id, bound
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for one in target.elts:
+            yield from _names(one, bound)
+
+
+def statements(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """All nodes of the statements but those of functions and classes within them."""
+    waiting: list[ast.AST] = list(reversed(body))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            waiting.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+@dataclass(eq=False)
+class Program:
+    """All Python files that were given; each is parsed once."""
+
+    given: Given
+    _modules: dict[str, Module | None] = field(default_factory=dict[str, "Module | None"])
+
+    def module(self, source: Source) -> Module | None:
+        if source.path not in self._modules:
+            try:
+                self._modules[source.path] = Module(source, parsed(source.text))
+            except Unreadable:
+                self._modules[source.path] = None
+        return self._modules[source.path]
+
+    def keep(self, module: Module) -> None:
+        """Takes a module that is parsed already."""
+        self._modules[module.source.path] = module
+
+    def modules(self) -> Iterator[Module]:
+        for path, source in self.given.sources.items():
+            if path.endswith(".py") and (found := self.module(source)) is not None:
+                yield found
+
+    def function(self, dotted: str, asking: Module, hops: int = HOPS) -> tuple[Module, str] | None:
+        """The function of another given file that a dotted name means."""
+        parts = dotted.split(".")
+        for cut in range(len(parts) - 1, 0, -1):
+            found = self._file("/".join(parts[:cut]), asking)
+            name = ".".join(parts[cut:])
+            if found is not None and name in found.functions:
+                return found, name
+            if found is not None and hops and name in found.aliases:
+                return self.function(found.aliases[name], found, hops - 1)  # handed on by a package's __init__
+        return None
+
+    def _file(self, path: str, asking: Module) -> Module | None:
+        folder = posixpath.dirname(asking.source.path)
+        fits = [
+            one
+            for one in self.given.sources
+            if any(one == end or one.endswith("/" + end) for end in (f"{path}.py", f"{path}/__init__.py")) and one.endswith(".py")
+        ]
+        fits.sort(key=lambda one: (-len(posixpath.commonprefix([one, folder])), len(one), one))
+        return self.module(self.given.sources[fits[0]]) if fits else None
+
+
+def worded(*lines: str) -> frozenset[str]:
+    """A set of words that is written in lines."""
+    return frozenset(word for line in lines for word in line.split())
+
+
+def is_own(dotted: str, module: Module, name: str = "") -> bool:
+    """Whether an import is of the same project: relative, or of a package in which the file lies."""
+    root = dotted.partition(".")[0]
+    return name in module.relative or root in module.package
+
+
+def is_standard(dotted: str) -> bool:
+    return dotted.partition(".")[0] in sys.stdlib_module_names

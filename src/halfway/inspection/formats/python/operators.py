@@ -1,0 +1,135 @@
+"""What an operator of Airflow does: commands, requests, SQL and functions are read; an image is not there to be read."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+
+from halfway.inspection.formats.python.effects import Seen, lines, literal, unknown
+from halfway.inspection.formats.python.frames import GAP, Frame, keyword, number, text
+from halfway.inspection.formats.python.sql import statement
+from halfway.inspection.formats.python.walk import Around, Found, Walk
+from halfway.inspection.model import Effect, Kind, Mark, Receiver, Repeat, Reversible, Unread
+from halfway.inspection.quoting import quoted
+
+IMAGE = "What the image `{what}` does cannot be read from this file."
+FUNCTION = "The function `{what}` was not given, so that what it does cannot be read."
+OPERATOR = "What the operator `{what}` does is not known."
+_IDLE = re.compile(r"(Empty|Dummy|Latest\w*|Branch\w*|ShortCircuit)Operator$")
+_WAITING = re.compile(r"(Sensor|SensorAsync)$")
+_READING = re.compile(r"(Check\w*|ToLocal\w*|Get\w*|List\w*)Operator$")
+
+
+def is_operator(name: str) -> bool:
+    """Whether a class makes a task of a graph."""
+    return re.search(r"(Operator|Sensor|SensorAsync)$", name) is not None
+
+
+def operator(call: ast.Call, name: str, task: str, around: Around, walk: Walk) -> None:
+    """Adds what the operator does to the walk."""
+    kind = name.rpartition(".")[2]
+    if _WAITING.search(kind):
+        limit = number(keyword(call, "timeout"), around.frame)
+        _add(walk, call, task, replace(around, timeout=limit if limit is not None else around.timeout), marks=frozenset({Mark.WAIT}))
+        return
+    if keyword(call, "python_callable") is not None:
+        _python(call, task, around, walk)
+        return
+    if _IDLE.search(kind) or _READING.search(kind):
+        return
+    if keyword(call, "bash_command") is not None:
+        _bash(call, task, around, walk)
+        return
+    seen = _known(call, name, kind, around, walk)
+    opaque = None if seen.effect.certain else _unread(call, kind, around.frame)
+    _add(walk, call, task, around, seen=seen, opaque=opaque)
+
+
+def _add(
+    walk: Walk,
+    call: ast.Call,
+    name: str,
+    around: Around,
+    *,
+    seen: Seen | None = None,
+    opaque: Unread | None = None,
+    marks: frozenset[Mark] = frozenset(),
+) -> None:
+    walk.add(Found(node=call, statement=walk.statement, around=around, name=name, seen=seen, opaque=opaque, marks=marks))
+
+
+def _python(call: ast.Call, task: str, around: Around, walk: Walk) -> None:
+    wanted = keyword(call, "python_callable")
+    assert wanted is not None
+    target = walk.target(wanted, around.frame)
+    given = keyword(call, "op_kwargs")
+    if target is not None:
+        keywords = (
+            [ast.keyword(arg=text(key, around.frame), value=value) for key, value in zip(given.keys, given.values, strict=True) if key]
+            if isinstance(given, ast.Dict)
+            else []
+        )
+        values = keyword(call, "op_args")
+        made = ast.Call(func=wanted, args=list(values.elts) if isinstance(values, ast.List) else [], keywords=keywords)
+        walk.follow(*target, ast.copy_location(made, call), around)
+        return
+    if isinstance(wanted, ast.Lambda):
+        walk.expression(wanted.body, around)
+        return
+    name = ast.unparse(wanted)
+    _add(walk, call, task, around, seen=Seen(unknown("", f"{name}()")), opaque=Unread(name, FUNCTION, around.frame.module.span(wanted)))
+
+
+def _bash(call: ast.Call, task: str, around: Around, walk: Walk) -> None:
+    told = text(keyword(call, "bash_command"), around.frame)
+    words = lines(told) if told.strip(GAP) else []
+    if not words:
+        _add(walk, call, task, around, seen=Seen(unknown("", "bash_command")))
+        return
+    for one in words:
+        effect = unknown("", " ".join(one)) if GAP in one[0] or _is_file(one[0]) else walk.knowledge.command(one)
+        opaque = Unread(quoted(one[0]), FUNCTION, around.frame.module.span(call)) if _is_file(one[0]) else None
+        _add(walk, call, effect.told if effect else task, around, seen=Seen(effect) if effect else None, opaque=opaque)
+
+
+def _is_file(word: str) -> bool:
+    return word.endswith((".sh", ".py", ".rb", ".js"))
+
+
+def _known(call: ast.Call, name: str, kind: str, around: Around, walk: Walk) -> Seen:
+    frame = around.frame
+    sql = keyword(call, "sql", "query")
+    if sql is not None and (made := statement(text(sql, frame), walk.knowledge)) is not None:
+        return Seen(made)
+    if "Http" in kind:
+        method = text(keyword(call, "method"), frame) or "POST"
+        effect = walk.knowledge.http(method.upper(), text(keyword(call, "endpoint"), frame) or GAP)
+        if effect is not None:
+            return Seen(effect)
+    effect = walk.knowledge.call(name, literal(call, frame))
+    if effect is not None:
+        return Seen(effect)
+    told = quoted(f"{kind}({_subject(call, frame)})")
+    if re.search(r"Email|Slack|Teams|Telegram|Discord|Pagerduty|Sns|Opsgenie", kind):
+        receiver = keyword(call, "to", "channel", "chat_id")
+        team = isinstance(receiver, (ast.Constant, ast.List))
+        return Seen(
+            Effect(
+                "", frozenset({Kind.NOTIFY}), Repeat.DUPLICATES, Reversible.NO, told, receiver=Receiver.TEAM if team else Receiver.UNKNOWN
+            )
+        )
+    if kind == "TriggerDagRunOperator":
+        return Seen(Effect("", frozenset({Kind.ENQUEUE}), Repeat.DUPLICATES, Reversible.UNKNOWN, told))
+    return Seen(unknown("", told))
+
+
+def _subject(call: ast.Call, frame: Frame) -> str:
+    return text(keyword(call, "image", "application", "job_name", "trigger_dag_id", "to", "channel"), frame)
+
+
+def _unread(call: ast.Call, kind: str, frame: Frame) -> Unread:
+    image = keyword(call, "image")
+    if image is not None:
+        return Unread(quoted(text(image, frame)), IMAGE, frame.module.span(image))
+    return Unread(kind, OPERATOR, frame.module.span(call))

@@ -1,0 +1,196 @@
+"""Workflows of Temporal: each activity is a unit that the engine retries without end unless a policy says otherwise."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from halfway.inspection.formats.python.building import Plan, flow
+from halfway.inspection.formats.python.effects import Seen, unknown
+from halfway.inspection.formats.python.frames import Frame, dotted, keyword, number
+from halfway.inspection.formats.python.names import Module, Program
+from halfway.inspection.formats.python.starting import by_person, decorated, head, trigger, walked
+from halfway.inspection.formats.python.walk import Around, Found, Walk
+from halfway.inspection.model import Flow, Gate, Mark, Repeater, Repeating, Starting, Unread
+
+MISSING = "The activity `{what}` was not given, so that what it does cannot be read."
+_ACTIVITIES = frozenset(
+    f"{verb}_{kind}{form}" for verb in ("execute", "start") for kind in ("activity", "local_activity") for form in ("", "_method", "_class")
+)
+_HANDLERS = ("workflow.update", "workflow.signal")
+
+
+def _is(name: str, mark: str) -> bool:
+    return name in (f"temporalio.{mark}", mark)
+
+
+def workflows(module: Module) -> Iterator[tuple[ast.ClassDef, str, list[str]]]:
+    """The classes that are workflows, with the method that runs and those that answer messages."""
+    top = Frame(module)
+    for node in (one for one in ast.walk(module.tree) if isinstance(one, ast.ClassDef)):
+        marks = [dotted(one.func if isinstance(one, ast.Call) else one, top) for one in node.decorator_list]
+        if not any(_is(mark, "workflow.defn") for mark in marks):
+            continue
+        methods = {name: function for name, function in module.functions.items() if name.startswith(f"{node.name}.")}
+        runs = [name for name, function in methods.items() if any(_is(mark, "workflow.run") for mark, _ in decorated(function, top))]
+        answers = [
+            name for name, function in methods.items() if any(_is(mark, one) for mark, _ in decorated(function, top) for one in _HANDLERS)
+        ]
+        if runs:
+            yield node, runs[0], answers
+
+
+def flows(module: Module, program: Program) -> Iterator[Flow]:
+    """One flow for each workflow, and one for each activity that no given workflow calls."""
+    for node, run, answers in workflows(module):
+        yield _flow(node, run, answers, module, program)
+    called = _called(program)
+    top = Frame(module)
+    for name, function in module.functions.items():
+        marks = [mark for mark, _ in decorated(function, top)]
+        if any(_is(mark, "activity.defn") for mark in marks) and name.rpartition(".")[2] not in called:
+            yield _alone(name, module, program)
+
+
+def _flow(node: ast.ClassDef, run: str, answers: list[str], module: Module, program: Program) -> Flow:
+    rerun = by_person(module.span(node))
+    engine = _Temporal(program)
+    walk: Walk | None = None
+    for name in (run, *answers):
+        frame = Frame(module, module.functions[name], node.name, entry=True, repeaters=(rerun,))
+        if walk is None:
+            walk = walked(program, frame, node.name, engine=engine)
+        else:
+            walk.tips = frozenset()
+            walk.enter(Around(frame=frame, unit=node.name, scope=node.name, stack=(id(frame.function),)))
+    assert walk is not None
+    plan = Plan(
+        engine="temporal", name=node.name, module=module, span=module.span(node), undoes=True,
+        triggers=(trigger(Starting.CALL, module, module.functions[run]),),
+    )  # fmt: skip
+    return flow(plan, walk)
+
+
+def _alone(name: str, module: Module, program: Program) -> Flow:
+    """An activity whose workflow was not given: that it is retried is the engine's default, unless the caller says otherwise."""
+    function = module.functions[name]
+    again = Repeater(Repeating.STEP_RETRY, automatic=True, bound=None, span=head(function, module), default=True)
+    frame = Frame(module, function, name.rpartition(".")[0], entry=True, repeaters=(again,))
+    plan = Plan(
+        engine="temporal", name=name, module=module, span=head(function, module), triggers=(trigger(Starting.CALL, module, function),)
+    )
+    return flow(plan, walked(program, frame, name))
+
+
+def _called(program: Program) -> set[str]:
+    """The names of all activities that given workflows call."""
+    found: set[str] = set()
+    for module in program.modules():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ACTIVITIES and node.args:
+                first = node.args[0]
+                found.add(str(first.value) if isinstance(first, ast.Constant) else dotted(first, Frame(module)).rpartition(".")[2])
+    return found
+
+
+@dataclass(eq=False)
+class _Temporal:
+    """Takes the calls of activities, child workflows and waits."""
+
+    program: Program
+
+    def call(self, walk: Walk, call: ast.Call, name: str, around: Around) -> bool:
+        _, _, last = name.rpartition(".")
+        if "workflow." not in f".{name}":
+            return False
+        if last in _ACTIVITIES and call.args:
+            self._activity(walk, call, around)
+            return True
+        if last in ("wait_condition", "sleep", "wait"):
+            self._wait(walk, call, last, around)
+            return True
+        if last in ("execute_child_workflow", "start_child_workflow") and call.args:
+            self._child(walk, call, around)
+            return True
+        return "workflow." in name and name.startswith("temporalio.")
+
+    def _activity(self, walk: Walk, call: ast.Call, around: Around) -> None:
+        frame = around.frame
+        repeater = _retry(call, frame)
+        limit = next(
+            (
+                one
+                for one in (number(keyword(call, key), frame) for key in ("start_to_close_timeout", "schedule_to_close_timeout"))
+                if one is not None
+            ),
+            None,
+        )
+        name, target = self._target(call.args[0], walk, frame)
+        inner = replace(around.within(repeater), unit=name, scope=name, timeout=limit, timeout_known=True)
+        inner = replace(inner, facts=(*around.facts, frame.module.fact(call)))
+        handed = call.args[1:2] or _args(call)
+        carried = ast.Call(func=call.args[0], args=list(handed), keywords=[])
+        ast.copy_location(carried, call)
+        if target is not None and walk.follow(*target, carried, inner, frame):
+            return
+        opaque = Unread(name, MISSING, frame.module.span(call))
+        seen = Seen(replace(unknown("", f"execute_activity({name})"), told=name), limit, timeout_known=True)
+        marks = frozenset({Mark.RECOVERY}) if around.handles else frozenset[Mark]()
+        walk.add(Found(node=call, statement=walk.statement, around=inner, name=name, seen=seen, opaque=opaque, marks=marks))
+
+    def _target(self, expr: ast.expr, walk: Walk, frame: Frame) -> tuple[str, tuple[Module, str] | None]:
+        if isinstance(expr, ast.Constant):
+            name = str(expr.value)
+            return name, next(
+                ((one, key) for one in self.program.modules() for key in one.functions if key.rpartition(".")[2] == name), None
+            )
+        name = dotted(expr, frame).rpartition(".")[2] or "activity"
+        target = walk.target(expr, frame)
+        if target is None and isinstance(expr, ast.Attribute):
+            whole = next(
+                ((one, key) for one in self.program.modules() for key in one.functions if key == f"{_class(expr, frame)}.{expr.attr}"), None
+            )
+            return name, whole
+        return name, target
+
+    def _wait(self, walk: Walk, call: ast.Call, last: str, around: Around) -> None:
+        limit = number(keyword(call, "timeout"), around.frame)
+        told = ast.unparse(call)
+        gate = Gate("approval", around.frame.module.span(call)) if "approv" in told.lower() else None
+        known = last == "wait_condition"
+        inner = replace(around, timeout=limit, timeout_known=known and (limit is not None or keyword(call, "timeout") is None))
+        walk.add(Found(node=call, statement=walk.statement, around=inner, name=f"workflow.{last}", gate=gate, marks=frozenset({Mark.WAIT})))
+
+    def _child(self, walk: Walk, call: ast.Call, around: Around) -> None:
+        name = dotted(call.args[0], around.frame)
+        target = walk.target(call.args[0], around.frame) if name.endswith(".run") else None
+        if target is not None and walk.follow(*target, None, around):
+            return
+        opaque = Unread(name, MISSING, around.frame.module.span(call))
+        walk.add(Found(node=call, statement=walk.statement, around=around, name=name, seen=Seen(unknown("", name)), opaque=opaque))
+
+
+def _args(call: ast.Call) -> list[ast.expr]:
+    given = keyword(call, "args", "arg")
+    return list(given.elts) if isinstance(given, ast.List) else [given] if given is not None else []
+
+
+def _class(expr: ast.Attribute, frame: Frame) -> str:
+    return dotted(expr.value, frame).rpartition(".")[2]
+
+
+def _retry(call: ast.Call, frame: Frame) -> Repeater:
+    """The policy of an activity; without one, or without maximum_attempts, it never gives up."""
+    policy = keyword(call, "retry_policy")
+    span = frame.module.span(policy if policy is not None else call)
+    where = frame
+    if isinstance(policy, ast.Name) and (found := frame.bound(policy.id, policy.lineno)) is not None:
+        policy, where = found[0].value, found[1]
+    elif isinstance(policy, ast.Attribute) and frame.owner:
+        policy = frame.module.attributes.get(f"{frame.owner}.{policy.attr}", policy)
+    if not isinstance(policy, ast.Call):
+        return Repeater(Repeating.STEP_RETRY, automatic=True, bound=None, span=span, default=policy is None)
+    attempts = number(keyword(policy, "maximum_attempts"), where)
+    said = keyword(policy, "maximum_attempts") is not None
+    return Repeater(Repeating.STEP_RETRY, automatic=True, bound=int(attempts) if attempts else None, span=span, default=not said)
