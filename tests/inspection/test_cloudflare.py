@@ -82,6 +82,12 @@ def test_where_a_key_comes_from(before: str, inside: str, bearing: Bearing) -> N
     assert (identity.bearing, identity.expression) == (bearing, "key")
 
 
+@pytest.mark.parametrize(("limit", "attempts"), [("Infinity", None), ("3", 3), ("event.payload.times", 5), ("TIMES", 7)])
+def test_how_often_a_step_is_tried(limit: str, attempts: int | None) -> None:
+    step = steps_of(f"const TIMES = 7; await step.do('a', {{ retries: {{ limit: {limit} }} }}, async () => {{}});")["a"]
+    assert (step.repeaters[0].bound, step.repeaters[0].default) == (attempts, False)
+
+
 def test_an_attempt_is_no_key() -> None:
     step = steps_of("""
     await step.do("charge", async (ctx) => {

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from halfway.inspection.formats.step_functions import READER
-from halfway.inspection.model import Bearing, Kind, Mark, OnError, Outcome, Receiver, Repeat, Repeating, Starting
+from halfway.inspection.model import Bearing, Kind, Mark, OnError, Outcome, Receiver, Repeat, Repeating, Reversible, Starting
 from halfway.inspection.source import Source
 from tests.inspection.small_knowledge import by_id, edges, logs, only
 
@@ -223,6 +223,21 @@ def test_templates_hold_definitions_whose_lines_are_those_of_the_file() -> None:
     assert (flow.id, flow.extra["type"], step.span.line) == ("Pay", "EXPRESS", 13)
     assert [(one.kind, one.automatic) for one in step.repeaters] == [(Repeating.REDELIVERY, True), (Repeating.UNIT_RERUN, False)]
     assert [(one.kind, one.period) for one in flow.triggers] == [(Starting.SCHEDULE, 86_400.0)]
+
+
+def test_a_limit_from_data_cannot_be_told_and_a_payment_can_be_given_back() -> None:
+    task = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::apigateway:invoke.waitForTaskToken",
+        "Parameters": {"Method": "POST", "ApiEndpoint": "${Endpoint}", "Path": "/payment"},
+        "HeartbeatSecondsPath": "$.beat",
+        "End": True,
+    }
+    [step] = only(READER, "pay.json", json.dumps({"StartAt": "Take", "States": {"Take": task}})).steps
+    assert (step.timeout, step.timeout_known, step.extra["waits"]) == (None, False, "task_token")
+    assert step.effect is not None
+    assert (step.effect.kinds, step.effect.reversible) == ({Kind.UNKNOWN, Kind.MONEY}, Reversible.FORWARD)
+    assert not step.effect.certain
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         identity=identity_of(node, effect, opaque),
         repeaters=tuple(_repeaters(reading, node)),
         timeout=timer[0] if timer else None,
-        timeout_known=True,
+        timeout_known=timer is None or timer[0] is not None,
         on_error=OnError.ROUTE if routed else OnError.STOP,
         kept=kept(node),
         undo=undo,
@@ -173,9 +173,8 @@ def _timer(process: Process, node: Element) -> tuple[float | None, Element] | No
         timer = event.child("timerEventDefinition")
         if timer is not None and event.get("cancelActivity") != "false":
             length = timer.child("timeDuration")
-            found = seconds(length.text) if length is not None else None
             # A date or an expression is an end too, only its length cannot be read.
-            return (found if found is not None else float("inf")), event
+            return (seconds(length.text) if length is not None else None), event
     return None
 
 

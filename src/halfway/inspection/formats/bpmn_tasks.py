@@ -85,7 +85,8 @@ def retries_of(node: Element, zeebe: bool) -> tuple[int | None, Span | None]:
         said = definition.get("retries") if definition is not None else ""
         if definition is None or not said:
             return _ATTEMPTS, None
-        return (int(said) if said.isdigit() else None), definition.span
+        # How many an expression gives cannot be read; it gives some.
+        return (int(said) if said.isdigit() else _ATTEMPTS), definition.span
     cycle = node.first("failedJobRetryTimeCycle")
     said = (cycle.text if cycle is not None else "").strip() or node.get("failedJobRetryTimeCycle")
     if not said:
@@ -93,7 +94,7 @@ def retries_of(node: Element, zeebe: bool) -> tuple[int | None, Span | None]:
     span = cycle.span if cycle is not None else node.span
     times = re.match(r"R(\d+)/", said)
     # A list of intervals is one more attempt than it has members.
-    return (int(times[1]) if times else said.count(",") + 2 if "${" not in said else None), span
+    return (int(times[1]) if times else said.count(",") + 2 if "${" not in said else _ATTEMPTS), span
 
 
 def is_external(node: Element) -> bool:

@@ -102,8 +102,9 @@ def _attempts(program: Program, config: Syntax | None) -> tuple[int | None, Span
     if limit is None:
         return ATTEMPTS, None
     number = _number(program, limit)
-    # What is computed has some end; which one cannot be read, so it is not said.
-    return (None if number is None or math.isinf(number) else max(1, int(number))), program.span(limit)
+    if number is None:  # computed: it has some end, which cannot be read
+        return ATTEMPTS, program.span(limit)
+    return (None if math.isinf(number) else max(1, int(number))), program.span(limit)
 
 
 def _number(program: Program, node: Syntax, hops: int = 3) -> float | None:

@@ -171,7 +171,7 @@ def _task(state: State, machine: Machine, found: _Found, given: Given, order: in
     resource = node.get("Resource")
     effect = effect_of(node, given.knowledge)
     waits = ".waitForTaskToken" in resource.text or ":activity:" in resource.text
-    timeout, facts = _timeout(node, source)
+    timeout, known, facts = _timeout(node, source)
     heartbeat = node.get("HeartbeatSeconds")
     extra = {"resource": resource.text, "branch": "failure" if state.name in machine.failing else ""}
     if waits:
@@ -184,7 +184,7 @@ def _task(state: State, machine: Machine, found: _Found, given: Given, order: in
         effect=effect,
         identity=identity_of(node, effect),
         timeout=timeout,
-        timeout_known=True,
+        timeout_known=known,
         kept=_kept(node),
         gate=_gate(state) if waits else None,
         opaque=opaque_of(node),
@@ -225,14 +225,13 @@ def _repeaters(state: State, machine: Machine, found: _Found) -> Iterator[Repeat
     yield Repeater(Repeating.UNIT_RERUN, False, None, state.node.span, default=True)
 
 
-def _timeout(node: Node, source: Source) -> tuple[float | None, list[Fact]]:
+def _timeout(node: Node, source: Source) -> tuple[float | None, bool, list[Fact]]:
+    """The limit, whether it can be told, and the lines that say so; one that comes from data cannot."""
     said = [node.get(key) for key in ("TimeoutSeconds", "HeartbeatSeconds")]
     numbers = [number for number in (one.number for one in said) if number is not None]
     paths = [node.get(key) for key in ("TimeoutSecondsPath", "HeartbeatSecondsPath")]
     dynamic = [one for one in (*said, *paths) if one and one.number is None]
-    # How long it is cannot be read where it comes from data; that there is an end can.
-    limit = min(numbers) if numbers else float("inf") if dynamic else None
-    return limit, [source.fact(one.span) for one in (*said, *paths) if one]
+    return min(numbers, default=None), bool(numbers) or not dynamic, [source.fact(one.span) for one in (*said, *paths) if one]
 
 
 def _kept(node: Node) -> tuple[Span, ...]:

@@ -147,7 +147,8 @@ def told_kinds(*names: str) -> frozenset[Kind]:
 
 def opaque_effect(told: str, *names: str) -> Effect:
     """The effect of code that cannot be read: unknown, and what its names speak of, which is inferred."""
-    return Effect("", frozenset({Kind.UNKNOWN}) | told_kinds(*names), Repeat.UNKNOWN, Reversible.UNKNOWN, told, certain=False)
+    kinds = told_kinds(*names)
+    return Effect("", frozenset({Kind.UNKNOWN}) | kinds, Repeat.UNKNOWN, _reversible(kinds, names), told, certain=False)
 
 
 def named(effect: Effect | None, *names: str) -> Effect | None:
@@ -155,4 +156,10 @@ def named(effect: Effect | None, *names: str) -> Effect | None:
     if effect is None or effect.kinds != frozenset({Kind.UNKNOWN}):
         return effect
     kinds = told_kinds(*names)
-    return replace(effect, kinds=effect.kinds | kinds, certain=False) if kinds else effect
+    return replace(effect, kinds=effect.kinds | kinds, reversible=_reversible(kinds, names), certain=False) if kinds else effect
+
+
+def _reversible(kinds: frozenset[Kind], names: tuple[str, ...]) -> Reversible:
+    """Money that is taken can be given back by another action; money that was given away cannot be taken."""
+    given_away = frozenset({"refund", "refunds", "payout", "payouts", "환불"}) & frozenset(word for name in names for word in words(name))
+    return Reversible.FORWARD if Kind.MONEY in kinds and not given_away else Reversible.UNKNOWN
