@@ -13,6 +13,9 @@ def effect(id: str, kind: Kind, repeat: Repeat, told: str, reversible: Reversibl
 
 
 class Small(Knowledge):
+    def __init__(self) -> None:
+        """Without the data of the package: every row stands below."""
+
     def command(self, words: Sequence[str]) -> Effect | None:
         match list(words):
             case ["git", "push", *_]:

@@ -14,6 +14,7 @@ from halfway.inspection.formats.wording import is_approval, is_decision
 from halfway.inspection.formats.xml_tree import Element, tree
 from halfway.inspection.model import (
     Edge,
+    Effect,
     Flow,
     Gate,
     Kind,
@@ -111,15 +112,6 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         for event in process.boundaries(node)
         if event.child("errorEventDefinition", "timerEventDefinition", "escalationEventDefinition")
     ]
-    marks = set[Mark]()
-    if node.get("isForCompensation") == "true":
-        marks.add(Mark.RECOVERY)
-    if node.name in ("receiveTask", "intermediateCatchEvent", "userTask"):
-        marks.add(Mark.WAIT)
-    if node.child("multiInstanceLoopCharacteristics", "standardLoopCharacteristics") is not None:
-        marks.add(Mark.IN_LOOP)
-    if effect is not None and Kind.NOTIFY in effect.kinds:
-        marks.add(Mark.FAILURE_NOTICE if id in process.failing else Mark.SUCCESS_NOTICE)
     undo = _undo(reading, node)
     spans = [event.span for event in routed] + ([undo.span] if undo else [])
     return Step(
@@ -142,10 +134,23 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         opaque=opaque,
         condition=quoted(process.conditions.get(id, "")),
         fallible=node.name not in ("userTask", "manualTask"),
-        marks=frozenset(marks),
+        marks=_marks(node, effect, failing=id in process.failing),
         facts=tuple(source.fact(span) for span in spans),
         extra={"type": node.name} | ({"branch": "failure"} if id in process.failing else {}),
     )
+
+
+def _marks(node: Element, effect: Effect | None, *, failing: bool) -> frozenset[Mark]:
+    marks = set[Mark]()
+    if node.get("isForCompensation") == "true":
+        marks.add(Mark.RECOVERY)
+    if node.name in ("receiveTask", "intermediateCatchEvent", "userTask"):
+        marks.add(Mark.WAIT)
+    if node.child("multiInstanceLoopCharacteristics", "standardLoopCharacteristics") is not None:
+        marks.add(Mark.IN_LOOP)
+    if effect is not None and Kind.NOTIFY in effect.kinds:
+        marks.add(Mark.FAILURE_NOTICE if failing else Mark.SUCCESS_NOTICE)
+    return frozenset(marks)
 
 
 def _repeaters(reading: _Reading, node: Element) -> Iterator[Repeater]:
