@@ -1,0 +1,267 @@
+"""Reads what agents may do: servers of tools (MCP), lists of tools with their hints, permissions and hooks of Claude Code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from halfway.inspection.formats import Given, Reader
+from halfway.inspection.formats.command_steps import Around, Line, steps_of
+from halfway.inspection.formats.commands import commands
+from halfway.inspection.formats.tool_hints import effect_of_tool, hints_of, is_dump
+from halfway.inspection.formats.wording import told_kinds
+from halfway.inspection.model import (
+    Bearing,
+    Effect,
+    Fact,
+    Flow,
+    Gate,
+    Identity,
+    Kind,
+    Mark,
+    Repeat,
+    Repeater,
+    Repeating,
+    Reversible,
+    RunLog,
+    Span,
+    Starting,
+    Step,
+    Trigger,
+    Unread,
+)
+from halfway.inspection.quoting import holds_secret, quoted
+from halfway.inspection.source import Node, Source
+
+NAME = "agents"
+_PERMITTED = re.compile(r"^(\w[\w-]*)(?:\((.*)\))?$", re.DOTALL)
+_READING = frozenset({"Read", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "TodoWrite", "NotebookRead", "Task", "Skill", "BashOutput"})
+_WRITING = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
+_PINNED = re.compile(r"(?:@|==)\d|@sha256:|:\d[\w.]*$")
+_RUNNERS = frozenset({"npx", "uvx", "bunx", "pnpx", "docker", "pipx"})
+_BYPASSES = frozenset({"bypassPermissions", "dontAsk"})
+
+
+class Agents:
+    """The reader of agents' configuration."""
+
+    name = NAME
+
+    def takes(self, source: Source, /) -> bool:
+        root = _root(source)
+        return root is not None and (bool(_servers(root)) or _has_permissions(root) or is_dump(root))
+
+    def flows(self, source: Source, given: Given, /) -> Iterator[Flow]:
+        root = _root(source)
+        if root is None:
+            return
+        steps = [*_tools(source, root), *_permitted(source, root, given), *_hooks(source, root, given), *_server_steps(source, root, given)]
+        steps = [replace(step, order=order) for order, step in enumerate(_told_apart(steps))]
+        name = source.path.rpartition("/")[2]
+        denied = [source.fact(one.span) for one in root.get("permissions", "deny").each()]
+        yield Flow(
+            id=name,
+            name=name,
+            format=NAME,
+            file=source.path,
+            span=root.span,
+            steps=tuple(steps),
+            triggers=(Trigger(Starting.MANUAL, root.span),),
+            notice_expected=False,
+            unread=tuple(step.opaque for step in steps if step.opaque is not None),
+            secrets=tuple(_secrets(source, root)),
+            extra={
+                "asked": str(len(list(root.get("permissions", "ask").each()))),
+                "denied": str(len(denied)),
+                "default_mode": root.get("permissions", "defaultMode").text,
+            },
+        )
+
+    def runs(self, source: Source, given: Given, /) -> Iterator[RunLog]:
+        yield from ()
+
+
+def _root(source: Source) -> Node | None:
+    if not re.search(r'"(?:mcpServers|permissions|inputSchema|annotations|hooks|servers)"', source.text):
+        return None
+    return source.json
+
+
+def _has_permissions(root: Node) -> bool:
+    lists = any(isinstance(root.get("permissions", key).value, list) for key in ("allow", "ask", "deny"))
+    return (
+        lists
+        or bool(root.get("permissions", "defaultMode"))
+        or isinstance(root.get("hooks", "PreToolUse").value, list)
+        or bool(_hook_events(root))
+    )
+
+
+def _hook_events(root: Node) -> list[str]:
+    return [name for name, entries in root.get("hooks").items() if any(entry.get("hooks") for entry in entries.each())]
+
+
+def _told_apart(steps: list[Step]) -> Iterator[Step]:
+    taken: dict[str, int] = {}
+    for step in steps:
+        count = taken[step.id] = taken.get(step.id, 0) + 1
+        yield step if count == 1 else replace(step, id=f"{step.id} #{count}")
+
+
+def _step(source: Source, node: Node, name: str, effect: Effect | None, *, unattended: bool) -> Step:
+    """Something that an agent may do, and as often as it decides."""
+    loop = Repeater(Repeating.LOOP, True, None, node.span, default=True)
+    return Step(
+        id=name,
+        name=name,
+        unit="agent",
+        scope=name,
+        order=0,
+        span=node.span,
+        quote=source.fact(node.span).quote,
+        effect=effect,
+        identity=Identity(Bearing.NONE, "", node.span) if effect is not None and effect.outward else None,
+        repeaters=(loop,) if unattended else (),
+        marks=frozenset({Mark.AGENT_LOOP}),
+        extra={"unattended": "true" if unattended else "false"},
+    )
+
+
+def _agent(told: str, *names: str) -> Effect:
+    kinds = frozenset({Kind.AGENT}) | told_kinds(*names)
+    return Effect("", kinds, Repeat.UNKNOWN, Reversible.UNKNOWN, quoted(told, 80), certain=False)
+
+
+# ── lists of tools ──
+
+
+def _tools(source: Source, root: Node) -> Iterator[Step]:
+    for tool in hints_of(root):
+        node = tool.get("name")
+        step = _step(source, node, quoted(node.text, 80), effect_of_tool(tool), unattended=False)
+        facts = tuple(source.fact(hint.span) for _, hint in tool.get("annotations").items())
+        yield replace(step, facts=facts)
+
+
+# ── permissions ──
+
+
+def _permitted(source: Source, root: Node, given: Given) -> Iterator[Step]:
+    permissions = root.get("permissions")
+    for key, unattended in (("allow", True), ("ask", False)):
+        for node in permissions.get(key).each():
+            for step in _of_rule(source, node, given, unattended):
+                yield step if unattended else replace(step, gate=Gate("ask", node.span))
+    mode = permissions.get("defaultMode")
+    if mode.text in _BYPASSES:
+        yield _step(source, mode, mode.text, _agent(mode.text), unattended=True)
+
+
+def _of_rule(source: Source, node: Node, given: Given, unattended: bool) -> Iterator[Step]:
+    match = _PERMITTED.match(node.text)
+    if match is None:
+        return
+    tool, inside = match[1], match[2] or ""
+    name = quoted(node.text, 80)
+    if tool == "Bash":
+        yield from _of_command(source, node, inside, given, unattended)
+    elif tool.startswith("mcp__"):
+        effect = _of_server(tool, given)
+        step = _step(source, node, name, effect or _agent(tool, tool.rpartition("__")[2]), unattended=unattended)
+        unread = Unread(quoted(tool), "What the tool {what} does was not given.", node.span)
+        yield step if effect is not None else replace(step, opaque=unread)
+    elif tool in _WRITING:
+        effect = Effect("", frozenset({Kind.FILE}), Repeat.SAFE, Reversible.UNKNOWN, tool)
+        yield _step(source, node, name, effect, unattended=unattended)
+    elif tool not in _READING:
+        yield _step(source, node, name, _agent(tool, tool), unattended=unattended)
+
+
+def _of_command(source: Source, node: Node, inside: str, given: Given, unattended: bool) -> Iterator[Step]:
+    """A command that may be run; what stands for the rest of it is left out."""
+    text = re.sub(r"[:\s]*\*$", "", inside).strip()
+    if not text:  # any command at all
+        yield _step(source, node, quoted(node.text, 80), _agent("Bash"), unattended=unattended)
+        return
+    for command in commands(text):
+        effect = given.knowledge.command(command.words)
+        name = quoted(node.text, 80)
+        if effect is not None and effect.outward:
+            yield _step(source, node, name, replace(effect, kinds=effect.kinds | {Kind.AGENT}), unattended=unattended)
+        elif effect is None and command.words[0] in ("curl", "wget", "ssh", "python", "python3", "node", "bash", "sh", "eval"):
+            # With arguments of its own choosing it can do anything.
+            yield _step(source, node, name, _agent(text, text), unattended=unattended)
+
+
+def _of_server(tool: str, given: Given) -> Effect | None:
+    """The effect of a tool whose hints were given with its list."""
+    name = tool.rpartition("__")[2]
+    for other in given.sources.values():
+        root = _root(other)
+        if root is not None and is_dump(root):
+            found = next((one for one in hints_of(root) if one.get("name").text == name), None)
+            if found is not None:
+                return effect_of_tool(found)
+    return None
+
+
+# ── hooks and servers ──
+
+
+def _hooks(source: Source, root: Node, given: Given) -> Iterator[Step]:
+    """Commands that run by themselves at each use of a tool."""
+    for event in _hook_events(root):
+        for entry in root.get("hooks", event).each():
+            for hook in entry.get("hooks").each():
+                node = hook.get("command")
+                if node.text:
+                    loop = Repeater(Repeating.LOOP, True, None, node.span, default=True)
+                    timeout = hook.get("timeout").number
+                    around = Around(unit=f"hook {event}", repeaters=(loop,), timeout=timeout, extra={"hook": event})
+                    yield from steps_of([Line(source, node.span, commands(node.text))], given, around)
+
+
+def _servers(root: Node) -> Node:
+    """The servers; of an editor's file only those that say how they are reached."""
+    if root.get("mcpServers"):
+        return root.get("mcpServers")
+    servers = root.get("servers")
+    return servers if any(one.get("command") or one.get("url") for _, one in servers.items()) else root.get("mcpServers")
+
+
+def _server_steps(source: Source, root: Node, given: Given) -> Iterator[Step]:
+    for name, server in _servers(root).items():
+        allowed = [one for key in ("autoApprove", "alwaysAllow") for one in server.get(key).each()]
+        for node in allowed:
+            tool = f"mcp__{name}__{node.text}"
+            effect = _of_server(tool, given)
+            step = _step(source, node, quoted(tool, 80), effect or _agent(tool, node.text), unattended=True)
+            yield step if effect else replace(step, opaque=Unread(quoted(tool), "What the tool {what} does was not given.", node.span))
+        place = next((server.get(key) for key in ("command", "url", "serverUrl") if server.get(key)), server)
+        unread = Unread(quoted(name), "The tools of the server {what} were not given.", place.span)
+        step = _step(source, place, f"server {quoted(name, 60)}", _agent(f"MCP {name}"), unattended=False)
+        extra = dict(step.extra) | ({"unpinned": "true"} if _is_unpinned(server) else {})
+        yield replace(step, opaque=unread, span=Span(place.span.file, place.span.line, place.span.end, place.span.at), extra=extra)
+
+
+def _is_unpinned(server: Node) -> bool:
+    """Whether a server is fetched anew in whatever version is the newest."""
+    if server.get("command").text.rpartition("/")[2] not in _RUNNERS:
+        return False
+    packages = [one.text for one in server.get("args").each() if not one.text.startswith("-") and one.text not in ("run", "exec")]
+    return bool(packages) and not any(_PINNED.search(one) for one in packages)
+
+
+def _secrets(source: Source, root: Node) -> Iterator[Fact]:
+    for _, server in _servers(root).items():
+        for key in ("env", "headers"):
+            for name, value in server.get(key).items():
+                if holds_secret(f"{name}={value.text}"):
+                    yield Fact(value.span, quoted(f"{name}={value.text}"))
+    for name, value in root.get("env").items():
+        if holds_secret(f"{name}={value.text}"):
+            yield Fact(value.span, quoted(f"{name}={value.text}"))
+
+
+READER: Reader = Agents()

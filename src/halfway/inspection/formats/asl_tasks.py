@@ -1,0 +1,111 @@
+"""What a Task state of ASL does: its effect, who is told, which key it carries, and whether its code can be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from halfway.inspection.formats.wording import bearing, named, opaque_effect
+from halfway.inspection.knowledge import Knowledge
+from halfway.inspection.model import Bearing, Effect, Identity, Kind, Receiver, Repeat, Unread
+from halfway.inspection.quoting import quoted
+from halfway.inspection.source import Node
+
+NAME = "step-functions"
+_SERVICE = re.compile(r"^arn:[\w-]+:states:[^:]*:[^:]*:([\w-]+(?::[\w-]+)*?)(?:\.sync(?::2)?|\.waitForTaskToken)?$")
+_KEY = re.compile(
+    r"(?i)^(?:client_?(?:request_?)?token|(?:x-)?idempoten\w*[-_]?(?:key|token)?|message_?deduplication_?id|paypal-request-id)(?:\.\$)?$"
+)
+_STABLE = re.compile(r"\$\$\.Execution|\$states\.context\.Execution|\$states\.input|\$\.\w|\$[a-z]\w*")
+_ADDRESS = re.compile(r"^(?:PhoneNumber|ToAddresses|CcAddresses|DestinationPhoneNumber|To|Recipient)(?:\.\$)?$")
+_DYNAMIC = re.compile(r"^\$|\{%")
+
+
+def effect_of(node: Node, knowledge: Knowledge) -> Effect | None:
+    """The effect of a Task; one whose code is elsewhere is unknown."""
+    resource = node.get("Resource").text
+    name = _name(node)
+    service = _service(resource)
+    if service in ("http:invoke", "apigateway:invoke"):
+        return _request(node, knowledge, name)
+    if opaque_of(node) is not None:
+        return opaque_effect(quoted(service or resource), name, _function(node))
+    found = knowledge.node(NAME, resource)
+    if found is None:
+        return opaque_effect(quoted(service or resource), name)
+    if service.endswith(":updateItem"):
+        found = _update(found, _given(node).get("UpdateExpression").text)
+    return replace(found, receiver=_receiver(node)) if Kind.NOTIFY in found.kinds else found
+
+
+def identity_of(node: Node, effect: Effect | None) -> Identity | None:
+    """The key that a Task sends along."""
+    if effect is None or not effect.outward:
+        return None
+    service = _service(node.get("Resource").text)
+    for key, value in _entries(_given(node), 0):
+        if _KEY.match(key) or (key.removesuffix(".$") == "Name" and service.endswith(":startExecution")):
+            return Identity(bearing(value.text, _STABLE), quoted(value.text), value.span)
+    if opaque_of(node) is not None:
+        return Identity(Bearing.UNKNOWN, "", node.get("Resource").span)
+    return Identity(Bearing.NONE, "", node.get("Resource").span)
+
+
+def opaque_of(node: Node) -> Unread | None:
+    """The code of a function or an activity, which a definition only names."""
+    resource = node.get("Resource")
+    service = _service(resource.text)
+    if service and service != "lambda:invoke" and not service.endswith("lambda:invoke") and not service.startswith("activity:"):
+        return None
+    what = _function(node) or resource.text
+    return Unread(quoted(what), "The code of {what} was not given.", resource.span)
+
+
+def _service(resource: str) -> str:
+    """`sns:publish`, also of `arn:aws:states:::sns:publish.sync`; empty for the address of a function."""
+    match = _SERVICE.match(resource)
+    return match[1] if match else ""
+
+
+def _given(node: Node) -> Node:
+    return node.get("Arguments") if node.get("Arguments") else node.get("Parameters")
+
+
+def _name(node: Node) -> str:
+    return node.span.at.rpartition(".")[2].strip("[]'\"")
+
+
+def _function(node: Node) -> str:
+    return _given(node).get("FunctionName").text or _given(node).get("FunctionName.$").text
+
+
+def _request(node: Node, knowledge: Knowledge, name: str) -> Effect | None:
+    given = _given(node)
+    method = given.get("Method").text or "POST"  # one that comes from data may write
+    url = given.get("ApiEndpoint").text or given.get("ApiEndpoint.$").text
+    path = given.get("Path").text
+    return named(knowledge.http(method.upper(), url + path), name, path, url)
+
+
+def _update(effect: Effect, expression: str) -> Effect:
+    """An update that sets values may come twice; one that adds may not."""
+    if re.search(r"(?i)\bADD\b|[\w#.:)]\s*[+-]\s*[\w#.:(]|list_append", expression):
+        return replace(effect, repeat=Repeat.DUPLICATES)
+    return replace(effect, repeat=Repeat.SAFE) if re.match(r"(?i)\s*(?:SET|REMOVE)\b", expression) else effect
+
+
+def _receiver(node: Node) -> Receiver:
+    for key, value in _entries(_given(node), 0):
+        if _ADDRESS.match(key):
+            texts = [one.text for one in value.each()]
+            return Receiver.CUSTOMER if key.endswith(".$") or any(_DYNAMIC.search(text) for text in texts) else Receiver.TEAM
+    return Receiver.UNKNOWN
+
+
+def _entries(node: Node, depth: int) -> Iterator[tuple[str, Node]]:
+    for key, value in node.items():
+        yield key, value
+        if depth < 4:
+            for one in value.each():
+                yield from _entries(one, depth + 1)

@@ -1,0 +1,266 @@
+"""Reads BPMN 2.0 processes of Camunda 7, Camunda 8 and Zeebe: tasks, boundary events, compensation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from halfway.inspection.formats import Given, Reader
+from halfway.inspection.formats.bpmn_graph import ACTIVITIES, Process, connected, process_of
+from halfway.inspection.formats.bpmn_tasks import effect_of, identity_of, is_external, kept, opaque_of, retries_of
+from halfway.inspection.formats.durations import seconds
+from halfway.inspection.formats.wording import is_approval, is_decision
+from halfway.inspection.formats.xml_tree import Element, tree
+from halfway.inspection.model import (
+    Edge,
+    Effect,
+    Flow,
+    Gate,
+    Kind,
+    Mark,
+    OnError,
+    Repeater,
+    Repeating,
+    RunLog,
+    Span,
+    Starting,
+    Step,
+    Trigger,
+    Undo,
+    When,
+)
+from halfway.inspection.quoting import quoted
+from halfway.inspection.source import Source, Unreadable
+
+NAME = "bpmn"
+_SPACE = "http://www.omg.org/spec/BPMN/20100524/MODEL"
+_EFFECTLESS = frozenset({"userTask", "manualTask", "receiveTask", "task", "scriptTask", "businessRuleTask", "intermediateCatchEvent"})
+
+
+@dataclass(frozen=True)
+class _Reading:
+    source: Source
+    given: Given
+    process: Process
+    zeebe: bool
+
+
+class Bpmn:
+    """The reader of processes."""
+
+    name = NAME
+
+    def takes(self, source: Source, /) -> bool:
+        return _SPACE in source.text and re.search(r"<(?:\w+:)?process\b", source.text) is not None
+
+    def flows(self, source: Source, given: Given, /) -> Iterator[Flow]:
+        try:
+            root = tree(source)
+        except Unreadable as error:
+            source.unread[NAME] = str(error)
+            raise
+        zeebe = "http://camunda.org/schema/zeebe/" in source.text
+        for element in root.all("process"):
+            yield _flow(_Reading(source, given, process_of(element), zeebe))
+
+    def runs(self, source: Source, given: Given, /) -> Iterator[RunLog]:
+        yield from ()
+
+
+def _flow(reading: _Reading) -> Flow:
+    process, element = reading.process, reading.process.element
+    steps = [_step(reading, node, order) for order, node in enumerate(process.nodes) if node.name in ACTIVITIES or _is_message(node)]
+    edges = connected(process, frozenset(step.id for step in steps))
+    steps = list(_in_units(steps, edges, reading))
+    return Flow(
+        id=element.get("id"),
+        name=element.get("name") or element.get("id"),
+        format=NAME,
+        file=reading.source.path,
+        span=element.span,
+        steps=tuple(steps),
+        edges=edges,
+        triggers=tuple(_triggers(reading)),
+        enabled=element.get("isExecutable") != "false",
+        notice_expected=False,
+        undoes=True,
+        unread=tuple(step.opaque for step in steps if step.opaque is not None),
+        version=(version.get("value") if (version := element.first("versionTag")) is not None else "") or element.get("versionTag"),
+        extra={"engine": "camunda-8" if reading.zeebe else "camunda-7"},
+    )
+
+
+def _is_message(node: Element) -> bool:
+    """Whether an event sends something, or waits for something."""
+    if node.name in ("intermediateThrowEvent", "endEvent"):
+        return node.child("messageEventDefinition") is not None
+    return node.name == "intermediateCatchEvent" and node.child("messageEventDefinition", "signalEventDefinition") is not None
+
+
+# ── one step ──
+
+
+def _step(reading: _Reading, node: Element, order: int) -> Step:
+    source, process = reading.source, reading.process
+    id, name = node.get("id"), quoted(node.get("name") or node.get("id"))
+    effect = None if node.name in _EFFECTLESS else effect_of(node, reading.given.knowledge)
+    opaque = None if node.name in _EFFECTLESS else opaque_of(node, process.called, reading.given)
+    timer = _timer(process, node)
+    routed = [
+        event
+        for event in process.boundaries(node)
+        if event.child("errorEventDefinition", "timerEventDefinition", "escalationEventDefinition")
+    ]
+    undo = _undo(reading, node)
+    spans = [event.span for event in routed] + ([undo.span] if undo else [])
+    return Step(
+        id=id,
+        name=name,
+        unit=id,
+        scope=id,
+        order=order,
+        span=node.span,
+        quote=source.fact(node.span).quote,
+        effect=effect,
+        identity=identity_of(node, effect, opaque),
+        repeaters=tuple(_repeaters(reading, node)),
+        timeout=timer[0] if timer else None,
+        timeout_known=timer is None or timer[0] is not None,
+        on_error=OnError.ROUTE if routed else OnError.STOP,
+        kept=kept(node),
+        undo=undo,
+        gate=_gate(reading, node, timer),
+        opaque=opaque,
+        condition=quoted(process.conditions.get(id, "")),
+        fallible=node.name not in ("userTask", "manualTask"),
+        marks=_marks(node, effect, failing=id in process.failing),
+        facts=tuple(source.fact(span) for span in spans),
+        extra={"type": node.name} | ({"branch": "failure"} if id in process.failing else {}),
+    )
+
+
+def _marks(node: Element, effect: Effect | None, *, failing: bool) -> frozenset[Mark]:
+    marks = set[Mark]()
+    if node.get("isForCompensation") == "true":
+        marks.add(Mark.RECOVERY)
+    if node.name in ("receiveTask", "intermediateCatchEvent", "userTask"):
+        marks.add(Mark.WAIT)
+    if node.child("multiInstanceLoopCharacteristics", "standardLoopCharacteristics") is not None:
+        marks.add(Mark.IN_LOOP)
+    if effect is not None and Kind.NOTIFY in effect.kinds:
+        marks.add(Mark.FAILURE_NOTICE if failing else Mark.SUCCESS_NOTICE)
+    return frozenset(marks)
+
+
+def _repeaters(reading: _Reading, node: Element) -> Iterator[Repeater]:
+    if node.name in ("userTask", "manualTask", "receiveTask", "intermediateCatchEvent", "task"):
+        return
+    if reading.zeebe or is_external(node) or _is_async(node):
+        attempts, span = retries_of(node, reading.zeebe)
+        if attempts is None or attempts > 1:
+            yield Repeater(Repeating.STEP_RETRY, True, attempts, span or node.span, default=span is None)
+    loop = node.child("standardLoopCharacteristics")
+    if loop is not None:
+        bound = loop.get("loopMaximum")
+        yield Repeater(Repeating.LOOP, True, int(bound) if bound.isdigit() else None, loop.span)
+    # A person resolves the incident, and the activity is done again.
+    yield Repeater(Repeating.UNIT_RERUN, False, None, node.span, default=True)
+
+
+def _is_async(node: Element) -> bool:
+    return any(node.get(key) == "true" for key in ("asyncBefore", "asyncAfter", "async"))
+
+
+def _timer(process: Process, node: Element) -> tuple[float | None, Element] | None:
+    """The timer that ends an activity."""
+    for event in process.boundaries(node):
+        timer = event.child("timerEventDefinition")
+        if timer is not None and event.get("cancelActivity") != "false":
+            length = timer.child("timeDuration")
+            # A date or an expression is an end too, only its length cannot be read.
+            return (seconds(length.text) if length is not None else None), event
+    return None
+
+
+def _gate(reading: _Reading, node: Element, timer: tuple[float | None, Element] | None) -> Gate | None:
+    waits = node.name == "receiveTask" and is_approval(node.get("name"))
+    if node.name != "userTask" and not waits:
+        return None
+    assigned = node.first("assignmentDefinition")
+    places = [node, *([assigned] if assigned is not None else [])]
+    approver = next(
+        (found for key in ("candidateGroups", "assignee", "candidateUsers") for place in places if (found := place.get(key))), ""
+    )
+    answers = False
+    if timer is not None:
+        targets = reading.process.after(timer[1])
+        answers = any(is_decision(target.get("name")) for target in targets)
+    kind = "approval" if waits or is_approval(node.get("name")) else "user_task"
+    return Gate(
+        kind,
+        node.span,
+        quoted(approver),
+        visible=bool(approver) and "${" not in approver and "=" not in approver[:1],
+        timeout_answers=answers,
+    )
+
+
+def _undo(reading: _Reading, node: Element) -> Undo | None:
+    process = reading.process
+    for event in process.boundaries(node):
+        if event.child("compensateEventDefinition") is None:
+            continue
+        handler = process.handler(event)
+        if handler is None:
+            return Undo(event.get("id"), event.span, reached=False)
+        attempts, _ = retries_of(handler, reading.zeebe)
+        retried = (reading.zeebe or is_external(handler) or _is_async(handler)) and (attempts is None or attempts > 1)
+        return Undo(quoted(handler.get("name") or handler.get("id")), event.span, reached=process.is_compensated(node), retried=retried)
+    return None
+
+
+def _in_units(steps: list[Step], edges: Iterable[Edge], reading: _Reading) -> Iterator[Step]:
+    """In Camunda 7, what lies between two places where the engine saves is done again together."""
+    if reading.zeebe:
+        yield from steps
+        return
+    nodes = {node.get("id"): node for node in reading.process.nodes}
+    before: dict[str, set[str]] = {}
+    for edge in edges:
+        before.setdefault(edge.after, set()).add(edge.before if edge.when is When.SUCCESS else "")
+    units: dict[str, str] = {}  # of what goes on without saving, its unit
+    shared: dict[str, tuple[Repeater, ...]] = {}
+    for step in steps:
+        node = nodes[step.id]
+        waits = bool(step.marks & {Mark.WAIT, Mark.RECOVERY}) or is_external(node)
+        joined = {units.get(one, "") for one in before.get(step.id, set[str]())}
+        starts = waits or node.get("asyncBefore") == "true" or node.get("async") == "true" or len(joined) != 1 or "" in joined
+        unit = step.id if starts else joined.pop()
+        own = tuple(repeater for repeater in step.repeaters if repeater.kind is Repeating.STEP_RETRY)
+        shared.setdefault(unit, own)
+        if not waits and node.get("asyncAfter") != "true":
+            units[step.id] = unit
+        yield replace(step, unit=unit, scope=unit, repeaters=step.repeaters if own or waits else (*shared[unit], *step.repeaters))
+
+
+def _triggers(reading: _Reading) -> Iterator[Trigger]:
+    for node in reading.process.element.children:
+        if node.name != "startEvent":
+            continue
+        timer = node.child("timerEventDefinition")
+        kind, period = Starting.CALL, None
+        if timer is not None:
+            cycle = timer.child("timeCycle")
+            kind, period = Starting.SCHEDULE, seconds(cycle.text.rpartition("/")[2]) if cycle is not None else None
+        elif node.child("messageEventDefinition", "signalEventDefinition", "conditionalEventDefinition") is not None:
+            kind = Starting.EVENT
+        yield Trigger(
+            kind,
+            Span(reading.source.path, node.span.line, node.span.end, node.get("id")),
+            reading.source.fact(node.span).quote,
+            period=period,
+        )
+
+
+READER: Reader = Bpmn()

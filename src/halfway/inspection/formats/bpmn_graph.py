@@ -1,0 +1,194 @@
+"""The graph of a BPMN process: its nodes in the order in which they run, who follows whom, and which compensations are triggered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from halfway.inspection.formats.asl_graph import cyclic_names, postorder
+from halfway.inspection.formats.xml_tree import Element
+from halfway.inspection.model import Edge, When
+
+ACTIVITIES = frozenset({
+    "serviceTask", "sendTask", "scriptTask", "businessRuleTask", "callActivity", "userTask", "manualTask", "receiveTask",
+    "task",
+})  # fmt: skip
+_SCOPES = frozenset({"subProcess", "transaction", "adHocSubProcess"})
+_EVENTS = frozenset({"startEvent", "endEvent", "boundaryEvent", "intermediateThrowEvent", "intermediateCatchEvent"})
+_GATEWAYS = frozenset({"exclusiveGateway", "inclusiveGateway", "parallelGateway", "eventBasedGateway", "complexGateway"})
+_NODES = ACTIVITIES | _SCOPES | _EVENTS | _GATEWAYS
+_FAILURES = (
+    "errorEventDefinition",
+    "timerEventDefinition",
+    "escalationEventDefinition",
+    "cancelEventDefinition",
+    "compensateEventDefinition",
+)
+Links = dict[str, list[tuple[str, When]]]
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process."""
+
+    element: Element
+    nodes: tuple[Element, ...]
+    links: Links
+    conditions: Mapping[str, str]
+    failing: frozenset[str]
+    cyclic: frozenset[str]
+    called: frozenset[str]  # the ids of processes in the same file
+    attached: Mapping[str, tuple[Element, ...]] = field(default_factory=dict[str, tuple[Element, ...]])
+    handlers: Mapping[str, Element] = field(default_factory=dict[str, Element])
+    throws: tuple[Element, ...] = ()
+
+    def boundaries(self, node: Element) -> tuple[Element, ...]:
+        """The events at the boundary of a node."""
+        return self.attached.get(node.get("id"), ())
+
+    def handler(self, boundary: Element) -> Element | None:
+        """The activity that is associated with a compensation event."""
+        return self.handlers.get(boundary.get("id"))
+
+    def after(self, node: Element) -> list[Element]:
+        """What follows a node directly."""
+        by_id = {one.get("id"): one for one in self.nodes}
+        return [by_id[name] for name, _ in self.links.get(node.get("id"), ()) if name in by_id]
+
+    def is_compensated(self, node: Element) -> bool:
+        """Whether something throws to the compensation of an activity: at it, or in a scope that holds it."""
+        around = list(_around(node))
+        for throw in self.throws:
+            definition = throw.child("compensateEventDefinition")
+            reference = definition.get("activityRef") if definition is not None else ""
+            scope = _scope_of(throw)
+            if reference:
+                if reference == node.get("id") or any(reference == one.get("id") for one in around):
+                    return True
+            elif any(scope is one for one in around):
+                return True
+        return False
+
+
+def process_of(element: Element) -> Process:
+    """The graph of a process."""
+    nodes = {node.get("id"): node for node in element.all(*_NODES) if node.get("id")}
+    attached: dict[str, list[Element]] = {}
+    for node in nodes.values():
+        if node.name == "boundaryEvent":
+            attached.setdefault(node.get("attachedToRef"), []).append(node)
+    links, conditions = _links(element, nodes, attached)
+    handlers = {
+        one.get("sourceRef"): nodes[one.get("targetRef")]
+        for one in element.all("association")
+        if one.get("targetRef") in nodes and nodes[one.get("targetRef")].get("isForCompensation") == "true"
+    }
+    for boundary, handler in handlers.items():
+        host = nodes[boundary].get("attachedToRef") if boundary in nodes else ""
+        if host in links:
+            links[host].append((handler.get("id"), When.ERROR))
+    starts = [one.get("id") for one in nodes.values() if one.name == "startEvent" and one.parent is element]
+    order = list(reversed(postorder(links, starts)))
+    reached = frozenset(order)
+    plain = {name: [link for link in following if link[1] is When.SUCCESS] for name, following in links.items()}
+    succeeding = frozenset(postorder(plain, starts))
+    order += [name for name in nodes if name not in reached]
+    incoming = {name for following in links.values() for name, _ in following}
+    root = element
+    while root.parent is not None:
+        root = root.parent
+    return Process(
+        element=element,
+        nodes=tuple(nodes[name] for name in order),
+        links=links,
+        conditions=conditions,
+        failing=reached - succeeding,
+        cyclic=cyclic_names(links),
+        called=frozenset(one.get("id") for one in root.all("process")),
+        attached={name: tuple(found) for name, found in attached.items()},
+        handlers=handlers,
+        throws=tuple(node for node in nodes.values() if _throws(node) and node.get("id") in incoming),
+    )
+
+
+def connected(process: Process, steps: frozenset[str]) -> tuple[Edge, ...]:
+    """The edges between steps; gateways, events and scopes are passed through."""
+    edges = dict[Edge, None]()
+    for node in process.nodes:
+        if node.get("id") in steps:
+            edges.update(dict.fromkeys(_onward(process.links, node.get("id"), steps)))
+    return tuple(edges)
+
+
+def _onward(links: Links, first: str, steps: frozenset[str]) -> Iterator[Edge]:
+    left = list(reversed(links[first]))
+    seen = set[tuple[str, When]]()
+    while left:
+        name, when = left.pop()
+        if (name, when) in seen:
+            continue
+        seen.add((name, when))
+        if name in steps:
+            yield Edge(first, name, when)
+            continue
+        left += [(after, When.ERROR if When.ERROR in (when, then) else then) for after, then in reversed(links[name])]
+
+
+def _links(element: Element, nodes: Mapping[str, Element], attached: Mapping[str, list[Element]]) -> tuple[Links, dict[str, str]]:
+    links: Links = {name: [] for name in nodes}
+    conditions: dict[str, str] = {}
+    for flow in element.all("sequenceFlow"):
+        source, target = flow.get("sourceRef"), flow.get("targetRef")
+        if source in nodes and target in nodes:
+            links[source].append((target, When.SUCCESS))
+            condition = flow.child("conditionExpression")
+            if condition is not None:
+                conditions.setdefault(target, condition.text.strip())
+    for name, node in nodes.items():
+        if node.name in _SCOPES:
+            _nest(links, name, node, nodes)
+    for host, events in attached.items():
+        inside = [name for name, node in nodes.items() if any(one.get("id") == host for one in _around(node)) and node.name in ACTIVITIES]
+        for event in events:
+            fails = event.child(*_FAILURES) is not None
+            # A compensation event leads to its handler only, which is said by an association.
+            if event.child("compensateEventDefinition") is None:
+                for name in (host, *inside):
+                    links.get(name, []).append((event.get("id"), When.ERROR if fails else When.SUCCESS))
+    return links, conditions
+
+
+def _nest(links: Links, name: str, scope: Element, nodes: Mapping[str, Element]) -> None:
+    """Leads from a scope into its start, and from its ends to what follows it."""
+    onward = list(links[name])
+    starts = [one.get("id") for one in scope.children if one.name == "startEvent"]
+    ends = [one for one in scope.children if one.name == "endEvent" and one.child("errorEventDefinition", "cancelEventDefinition") is None]
+    if scope.get("triggeredByEvent") == "true" or not starts or not all(one in nodes for one in starts):
+        return
+    links[name] = [(one, When.SUCCESS) for one in starts]
+    for end in ends:
+        if end.get("id") in nodes:
+            links[end.get("id")] += onward
+
+
+def _throws(node: Element) -> bool:
+    if node.name not in ("intermediateThrowEvent", "endEvent"):
+        return False
+    return node.child("compensateEventDefinition", "cancelEventDefinition") is not None
+
+
+def _around(node: Element) -> Iterator[Element]:
+    """The scopes that hold a node, the innermost first, up to the process."""
+    current = node.parent
+    while current is not None:
+        if current.name in _SCOPES or current.name == "process":
+            yield current
+        current = current.parent
+
+
+def _scope_of(throw: Element) -> Element | None:
+    """What a throw without a reference compensates: its scope; from an event subprocess the one around it."""
+    scopes = list(_around(throw))
+    if len(scopes) > 1 and scopes[0].get("triggeredByEvent") == "true":
+        return scopes[1]
+    return scopes[0] if scopes else None

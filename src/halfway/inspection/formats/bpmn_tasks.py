@@ -1,0 +1,119 @@
+"""What a BPMN task does: the request of a connector, or the code of a worker that a model only names."""
+
+from __future__ import annotations
+
+import re
+
+from halfway.inspection.formats import Given
+from halfway.inspection.formats.wording import bearing, named, opaque_effect
+from halfway.inspection.formats.xml_tree import Element
+from halfway.inspection.knowledge import Knowledge
+from halfway.inspection.model import Bearing, Effect, Identity, Kind, Span, Unread
+from halfway.inspection.quoting import quoted
+
+_ATTEMPTS = 3  # of Zeebe and of Camunda 7 where nothing is said
+_KEY = re.compile(r"(?i)(?:x-)?idempotency[-_]?key|paypal-request-id|x-nc-api-idempotency-key|request_?id")
+_STABLE = re.compile(r"(?i)businessKey|process_?instance(?:Key|Id)|[:+=]\s*[a-z_]|\$\{\w")
+_CODE = ("type", "topic", "class", "delegateExpression", "expression")
+
+
+def inputs(node: Element) -> dict[str, Element]:
+    """The inputs of a connector by name."""
+    found: dict[str, Element] = {}
+    for one in node.all("input", "inputParameter"):
+        found.setdefault(one.get("target") or one.get("name"), one)
+    return found
+
+
+def effect_of(node: Element, knowledge: Knowledge) -> Effect:
+    """The effect of a task; of a worker's code what its name speaks of."""
+    name = node.get("name") or node.get("id")
+    given = inputs(node)
+    if "url" in given:
+        method, url = (_text(given[key]) if key in given else "" for key in ("method", "url"))
+        if method and not re.search(r"[=${]", method):
+            found = named(knowledge.http(method.upper(), url), name, url)
+            if found is not None:
+                return found
+        return opaque_effect(quoted(f"request {url}"), name, url)
+    code, _ = _code(node)
+    effect = opaque_effect(quoted(code or name), name, code)
+    if node.name in ("sendTask", "intermediateThrowEvent", "endEvent"):
+        return Effect("", effect.kinds | {Kind.NOTIFY}, effect.repeat, effect.reversible, effect.told, certain=False)
+    return effect
+
+
+def opaque_of(node: Element, here: frozenset[str], given: Given) -> Unread | None:
+    """The code of a worker, or a process that was not given."""
+    if "url" in inputs(node):
+        return None
+    if node.name == "callActivity":
+        called = node.first("calledElement")
+        what = node.get("calledElement") or (called.get("processId") if called is not None else "")
+        if what in here or any(f'id="{what}"' in one.text and "<" in one.text for one in given.sources.values()):
+            return None
+        return Unread(quoted(what), "The process {what} was not given.", node.span)
+    code, span = _code(node)
+    return Unread(quoted(code or node.get("id")), "The code of {what} was not given.", span)
+
+
+def identity_of(node: Element, effect: Effect | None, opaque: Unread | None) -> Identity | None:
+    """The key that a connector sends; of a worker's code nobody can tell."""
+    if effect is None or not effect.outward:
+        return None
+    for name, one in inputs(node).items():
+        said = _text(one)
+        for entry in (one, *one.all("entry")):
+            shown = entry.get("key") if entry is not one else name
+            if _KEY.search(shown) or (entry is one and _KEY.search(said)):
+                value = entry.text.strip() or said
+                return Identity(bearing(value, _STABLE), quoted(value), entry.span)
+    return Identity(Bearing.UNKNOWN if opaque is not None else Bearing.NONE, "", node.span)
+
+
+def kept(node: Element) -> tuple[Span, ...]:
+    """Where the answer becomes a variable of the process."""
+    spans = [one.span for one in node.all("output", "outputParameter")]
+    spans += [one.span for one in node.all("header") if one.get("key") in ("resultVariable", "resultExpression") and one.get("value")]
+    return tuple(spans) or ((node.span,) if node.get("resultVariable") else ())
+
+
+def retries_of(node: Element, zeebe: bool) -> tuple[int | None, Span | None]:
+    """How often it is tried in all, None for an end that cannot be read; and where that is said, None for the engine's default."""
+    definition = node.first("taskDefinition")
+    if zeebe:
+        said = definition.get("retries") if definition is not None else ""
+        if definition is None or not said:
+            return _ATTEMPTS, None
+        # How many an expression gives cannot be read; it gives some.
+        return (int(said) if said.isdigit() else _ATTEMPTS), definition.span
+    cycle = node.first("failedJobRetryTimeCycle")
+    said = (cycle.text if cycle is not None else "").strip() or node.get("failedJobRetryTimeCycle")
+    if not said:
+        return (None if is_external(node) else _ATTEMPTS), None
+    span = cycle.span if cycle is not None else node.span
+    times = re.match(r"R(\d+)/", said)
+    # A list of intervals is one more attempt than it has members.
+    return (int(times[1]) if times else said.count(",") + 2 if "${" not in said else _ATTEMPTS), span
+
+
+def is_external(node: Element) -> bool:
+    """Whether a worker outside the engine fetches the task."""
+    return node.get("type") == "external" or bool(node.get("topic"))
+
+
+def _code(node: Element) -> tuple[str, Span]:
+    definition = node.first("taskDefinition")
+    if definition is not None and definition.get("type"):
+        return definition.get("type"), definition.span
+    for key in _CODE:
+        if node.get(key) and node.get(key) != "external":
+            return node.get(key), node.span
+    return "", node.span
+
+
+def _text(one: Element) -> str:
+    """An input as written; the text of an expression without the sign that makes it one."""
+    said = (one.get("source") or one.text).strip()
+    literal = re.fullmatch(r'=\s*"([^"]*)"', said)
+    return literal[1] if literal else said

@@ -1,0 +1,166 @@
+"""The steps of command lines in timetables, containers and units: what each command does, also in a script that was given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from halfway.inspection.formats import Given
+from halfway.inspection.formats.commands import Command, commands
+from halfway.inspection.formats.wording import bearing, opaque_effect
+from halfway.inspection.model import Bearing, Edge, Effect, Fact, Identity, Kind, Mark, OnError, Receiver, Repeater, Span, Step, Unread
+from halfway.inspection.quoting import quoted
+from halfway.inspection.source import Source
+
+_SHELL = re.compile(r"^#!.*\b(?:ba|da|z|k)?sh\b|\.(?:ba|z)?sh$")
+_KEY = re.compile(r"(?i)(?:idempotency-key|x-request-id|paypal-request-id)\s*[:=]\s*(.+)")
+_STABLE = re.compile(r"(?i)\b(?:JOB_NAME|INVOCATION_ID|RUN_ID|ORDER|EVENT)\w*")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of commands, and where it stands."""
+
+    source: Source
+    span: Span
+    found: tuple[Command, ...]
+    quote: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Around:
+    """What is the same for all commands of a unit."""
+
+    unit: str
+    scope: str = ""
+    repeaters: tuple[Repeater, ...] = ()
+    timeout: float | None = None
+    facts: tuple[Fact, ...] = ()
+    extra: dict[str, str] = field(default_factory=dict[str, str])
+    marks: frozenset[Mark] = frozenset()
+    opaque_image: Unread | None = None  # the image whose programs cannot be read
+
+
+def steps_of(lines: Sequence[Line], given: Given, around: Around, first: int = 0) -> list[Step]:
+    """The steps of the lines of one unit; what cannot be read is a step too."""
+    found: list[Step] = []
+    taken: dict[str, int] = {}
+    for line in lines:
+        for command in line.found:
+            for step in _steps(line, command, given, around):
+                count = taken[step.name] = taken.get(step.name, 0) + 1
+                id = f"{around.unit}: {step.name}" + ("" if count == 1 else f" #{count}")
+                found.append(replace(step, id=id, order=first + len(found)))
+    return [step for number, step in enumerate(found) if _matters(found, number)]
+
+
+def in_order(steps: Sequence[Step]) -> tuple[Edge, ...]:
+    """The edges of steps that follow one another."""
+    return tuple(Edge(before.id, after.id) for before, after in pairwise(steps))
+
+
+def _matters(steps: list[Step], number: int) -> bool:
+    """A command without an effect matters if it can fail beside effects; of several in a row the first."""
+    step = steps[number]
+    if step.effect is not None:
+        return True
+    return any(other.effect is not None for other in steps) and (number == 0 or steps[number - 1].effect is not None)
+
+
+def _steps(line: Line, command: Command, given: Given, around: Around) -> Iterator[Step]:
+    if command.harmless:
+        return
+    effect = given.knowledge.command(command.words)
+    is_image = around.opaque_image is not None and command.words == (around.opaque_image.what,)
+    script = command.script if effect is None and not is_image else ""
+    beside = _script(given, line.source, script)
+    if beside is not None and _SHELL.search(beside.lines[0] + "\n" + beside.path):
+        for inner in _lines(beside):
+            for one in inner.found:
+                if not one.script:
+                    yield from _steps(inner, one, given, replace(around, timeout=command.timeout or around.timeout))
+        return
+    unread = None
+    if effect is None and (script or command.hidden or around.opaque_image is not None):
+        unread = _unread(line, script, command, around) if beside is None else None
+        effect = opaque_effect(quoted(" ".join(command.words), 80), script or " ".join(command.words))
+    yield Step(
+        id="",
+        name=_named(command),
+        unit=around.unit,
+        scope=around.scope or around.unit,
+        order=0,
+        span=line.span,
+        quote=line.quote or line.source.fact(line.span).quote,
+        effect=_with_receiver(effect, command),
+        identity=_identity(line, command, effect),
+        repeaters=around.repeaters,
+        timeout=command.timeout or around.timeout,
+        timeout_known=True,
+        on_error=OnError.SWALLOW if command.swallowed else OnError.STOP,
+        opaque=unread,
+        marks=around.marks,
+        facts=around.facts,
+        extra=around.extra | ({"script": script} if script else {}) | ({"quiet": "true"} if command.quiet else {}),
+    )
+
+
+def _unread(line: Line, script: str, command: Command, around: Around) -> Unread:
+    if script:
+        return Unread(quoted(script), "The script {what} was not given.", line.span)
+    if around.opaque_image is not None and not command.hidden:
+        return around.opaque_image
+    return Unread(quoted(command.words[0]), "Which command {what} is, only the run knows.", line.span)
+
+
+def _script(given: Given, source: Source, path: str) -> Source | None:
+    """A script that was given: beside the file, or the only one of that name."""
+    if not path:
+        return None
+    found = given.beside(source, path.lstrip("/"))
+    if found is not None:
+        return found
+    name = "/" + path.rpartition("/")[2]
+    same = [one for one in given.sources.values() if ("/" + one.path).endswith(name)]
+    return same[0] if len(same) == 1 else None
+
+
+def _lines(source: Source) -> Iterator[Line]:
+    """The lines of a script; what they are inside of is not looked at here."""
+    text, first = "", 0
+    for number, line in enumerate(source.lines, 1):
+        first = first if text else number
+        if line.endswith("\\"):
+            text += line[:-1] + " "
+            continue
+        text += line
+        if text.strip() and not text.lstrip().startswith("#"):
+            yield Line(source, source.span(first, number), commands(text))
+        text = ""
+
+
+def _named(command: Command) -> str:
+    """The first words of a command, which stay when it moves."""
+    plain = [word for word in command.words if not word.startswith("-")]
+    return quoted(" ".join(plain[:3]), 60)
+
+
+def _identity(line: Line, command: Command, effect: Effect | None) -> Identity | None:
+    if effect is None or not effect.outward:
+        return None
+    for word in command.words:
+        match = _KEY.search(word)
+        if match:
+            return Identity(bearing(match[1], _STABLE), quoted(match[1]), line.span)
+    return Identity(Bearing.UNKNOWN if not effect.certain and not effect.action else Bearing.NONE, "", line.span)
+
+
+def _with_receiver(effect: Effect | None, command: Command) -> Effect | None:
+    """A message goes to the team if its address is written down."""
+    if effect is None or Kind.NOTIFY not in effect.kinds or not effect.certain:
+        return effect
+    dynamic = any("$" in word for word in command.words)
+    literal = any(re.fullmatch(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", word) for word in command.words)
+    return replace(effect, receiver=Receiver.TEAM if literal and not dynamic else Receiver.UNKNOWN)

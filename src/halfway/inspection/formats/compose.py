@@ -1,0 +1,202 @@
+"""Reads Compose files: services that are started again, and jobs that labels start by the clock."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from halfway.inspection.formats import Given, Reader
+from halfway.inspection.formats.command_steps import Around, Line, in_order, steps_of
+from halfway.inspection.formats.commands import Command, commands, of_words
+from halfway.inspection.formats.durations import seconds
+from halfway.inspection.formats.timetables import period_of
+from halfway.inspection.model import Edge, Fact, Flow, Guard, Repeater, Repeating, RunLog, Starting, Step, Trigger, Unread, When
+from halfway.inspection.quoting import holds_secret, quoted
+from halfway.inspection.source import Node, Source
+
+NAME = "compose"
+_OFELIA = re.compile(r"^ofelia\.(job-(?:exec|run|local|service-run))\.([\w.-]+)\.([\w-]+)$")
+
+
+class Compose:
+    """The reader of Compose files."""
+
+    name = NAME
+
+    def takes(self, source: Source, /) -> bool:
+        return _root(source) is not None
+
+    def flows(self, source: Source, given: Given, /) -> Iterator[Flow]:
+        root = _root(source)
+        if root is not None:
+            yield from _flows(source, root, given)
+
+    def runs(self, source: Source, given: Given, /) -> Iterator[RunLog]:
+        yield from ()
+
+
+def _root(source: Source) -> Node | None:
+    """The file as Compose knows it: services, one of which at least has an image or is built."""
+    if "services" not in source.text or not ("image" in source.text or "build" in source.text):
+        return None
+    root = source.json if source.json is not None else source.yaml
+    if root is None or not isinstance(root.get("services").value, dict):
+        return None
+    services = [service for _, service in root.get("services").items() if isinstance(service.value, dict)]
+    # Workflows of GitHub have services too, but below their jobs.
+    return root if any(service.get("image") or service.get("build") for service in services) and not root.get("jobs") else None
+
+
+def _flows(source: Source, root: Node, given: Given) -> Iterator[Flow]:
+    services = dict(root.get("services").items())
+    awaited = {
+        name
+        for service in services.values()
+        for name, link in service.get("depends_on").items()
+        if link.get("condition").text == "service_completed_successfully"
+    }
+    steps: list[Step] = []
+    unread: list[Unread] = []
+    for name, service in services.items():
+        if name in awaited or _is_job(service) or _has_known_effect(source, name, service, given):
+            steps += _steps(source, name, service, given, len(steps))
+    if steps:
+        unread += [step.opaque for step in steps if step.opaque is not None]
+        yield Flow(
+            id=root.get("name").text or source.path.rpartition("/")[2],
+            name=root.get("name").text or source.path.rpartition("/")[2],
+            format=NAME,
+            file=source.path,
+            span=root.get("services").span,
+            steps=tuple(steps),
+            edges=tuple(_edges(services, steps)),
+            notice_expected=False,
+            unread=tuple(dict.fromkeys(unread)),
+            secrets=tuple(_secrets(source, services)),
+        )
+    for name, service in services.items():
+        yield from _scheduled(source, name, service, given)
+
+
+def _is_job(service: Node) -> bool:
+    """Whether a service looks like work that comes to an end: it says what to run, and nobody talks to it."""
+    serves = any(service.get(key) for key in ("ports", "expose", "healthcheck"))
+    return not serves and bool(service.get("command") or service.get("entrypoint"))
+
+
+def _has_known_effect(source: Source, name: str, service: Node, given: Given) -> bool:
+    lines = [Line(source, service.span, found) for found in (_commands(service.get("command")), _commands(service.get("entrypoint")))]
+    return any(step.effect is not None and step.effect.outward and step.effect.action for step in steps_of(lines, given, Around(unit=name)))
+
+
+def _commands(node: Node) -> tuple[Command, ...]:
+    if isinstance(node.value, list):
+        return of_words([one.text for one in node.value])
+    return commands(node.text) if node.text else ()
+
+
+def _steps(source: Source, name: str, service: Node, given: Given, first: int) -> list[Step]:
+    place = service.get("command") if service.get("command") else service.get("entrypoint")
+    place = place if place else service
+    lines = [Line(source, place.span, found) for key in ("entrypoint", "command") if (found := _commands(service.get(key)))]
+    image = service.get("image").text or service.get("build").text or service.get("build", "context").text
+    # A service without a command runs what its image says.
+    lines = lines or [Line(source, place.span, (Command((image or name,)),))]
+    repeaters = tuple(_restarts(service))
+    unread = Unread(quoted(image or name), "What the image {what} does was not given.", place.span)
+    facts = tuple(source.fact(repeater.span) for repeater in repeaters)
+    by_hand = Repeater(Repeating.UNIT_RERUN, False, None, service.span, default=True)
+    extra = {key: said for key in ("restart", "stop_grace_period") if (said := service.get(key).text)}
+    around = Around(unit=name, repeaters=(*repeaters, by_hand), facts=facts, opaque_image=unread, extra=extra)
+    return steps_of(lines, given, around, first)
+
+
+def _restarts(service: Node) -> Iterator[Repeater]:
+    """Restarts: `always` and `unless-stopped` also after the work is done, `on-failure` after a failure."""
+    policy = service.get("deploy", "restart_policy")
+    if policy:
+        condition = policy.get("condition")
+        if condition.text != "none":
+            most = policy.get("max_attempts").number
+            span = condition.span if condition.there else policy.span
+            yield Repeater(Repeating.RESTART, True, int(most) + 1 if most is not None else None, span, default=not condition.there)
+        return
+    restart = service.get("restart")
+    kind, _, times = restart.text.partition(":")
+    if kind in ("always", "unless-stopped", "on-failure"):
+        yield Repeater(Repeating.RESTART, True, int(times) + 1 if times.isdigit() else None, restart.span)
+
+
+def _edges(services: dict[str, Node], steps: list[Step]) -> Iterator[Edge]:
+    by_unit: dict[str, list[Step]] = {}
+    for step in steps:
+        by_unit.setdefault(step.unit, []).append(step)
+    for name, own in by_unit.items():
+        yield from in_order(own)
+        links = services[name].get("depends_on")
+        for before in [key for key, _ in links.items()] or [one.text for one in links.each()]:
+            if before in by_unit:
+                ended = links.get(before, "condition").text == "service_completed_successfully"
+                yield Edge(by_unit[before][-1].id, own[0].id, When.SUCCESS if ended else When.ALWAYS)
+
+
+def _secrets(source: Source, services: dict[str, Node]) -> Iterator[Fact]:
+    for service in services.values():
+        environment = service.get("environment")
+        for one in [value for _, value in environment.items()] or list(environment.each()):
+            if holds_secret(source.line(one.span.line)):
+                yield source.fact(one.span)
+
+
+# ── schedules in labels ──
+
+
+def _labels(service: Node) -> Iterator[tuple[str, str, Node]]:
+    labels = service.get("labels")
+    for key, value in labels.items():
+        yield key, value.text, value
+    for one in labels.each() if isinstance(labels.value, list) else ():
+        name, _, said = one.text.partition("=")
+        yield name.strip(), said.strip(), one
+
+
+def _scheduled(source: Source, service: str, node: Node, given: Given) -> Iterator[Flow]:
+    """The jobs that ofelia starts in a service."""
+    jobs: dict[str, dict[str, tuple[str, Node]]] = {}
+    for key, value, at in _labels(node):
+        match = _OFELIA.match(key)
+        if match:
+            jobs.setdefault(match[2], {})[match[3]] = (value, at)
+    for name, settings in jobs.items():
+        if "command" not in settings:
+            continue
+        schedule, at = settings.get("schedule", ("", settings["command"][1]))
+        trigger = Trigger(Starting.SCHEDULE, at.span, source.fact(at.span).quote, period=_period(schedule))
+        apart = settings.get("no-overlap")
+        command, place = settings["command"]
+        repeater = Repeater(Repeating.SCHEDULE, True, None, at.span)
+        unread = Unread(quoted(node.get("image").text or service), "What the image {what} does was not given.", place.span)
+        around = Around(unit=name, repeaters=(repeater,), opaque_image=unread, extra={"schedule": schedule})
+        steps = steps_of([Line(source, place.span, commands(command))], given, around)
+        yield Flow(
+            id=f"{service}: {name}",
+            name=name,
+            format=NAME,
+            file=source.path,
+            span=place.span,
+            steps=tuple(steps),
+            edges=in_order(steps),
+            triggers=(trigger,),
+            guards=(Guard(apart[1].span, group=name, queues=False),) if apart is not None and apart[0] == "true" else (),
+            unread=tuple(step.opaque for step in steps if step.opaque is not None),
+        )
+
+
+def _period(schedule: str) -> float | None:
+    """The time between two starts; ofelia's six fields begin with seconds."""
+    if schedule.startswith("@every"):
+        return seconds(schedule.removeprefix("@every"))
+    return period_of(schedule)
+
+
+READER: Reader = Compose()

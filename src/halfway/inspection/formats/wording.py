@@ -1,0 +1,165 @@
+"""What names and expressions of a definition say: a failure, a decision, a way back, an identity. Only words, nothing is evaluated."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from halfway.inspection.model import Bearing, Effect, Kind, Repeat, Reversible
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[가-힣]+")
+_BACK = frozenset(
+    [
+        "cancel",
+        "cancels",
+        "cancelled",
+        "refund",
+        "refunds",
+        "undo",
+        "revert",
+        "rollback",
+        "compensate",
+        "compensation",
+        "release",
+        "void",
+        "reverse",
+        "restore",
+        "return",
+        "remove",
+        "delete",
+        "unbook",
+        "unreserve",
+        "credit",
+        "취소",
+        "환불",
+        "복구",
+        "보상",
+        "해제",
+    ]
+)
+_FAILURE = re.compile(r"(?i)fail|unsuccess|error|reject|declin|denied|abort|cancel|timed? ?out|실패|거절|반려|오류")
+_DECISION = re.compile(r"(?i)approv|reject|declin|den(?:y|ied)|accept|expire|cancel|승인|반려|거절|거부|수락")
+_APPROVAL = re.compile(r"(?i)approv|review|confirm|consent|sign.?off|승인|검토|확인|결재")
+_MINTED = re.compile(
+    r"(?i)\buuid|randomUUID|States\.UUID|\bnanoid|\bulid|Math\.random|\$random|MathRandom|\bDate\b|Date\.now|performance\.now|"
+    r"\bnow\(|\$now|\$millis|EnteredTime|RetryCount|\battempts?\b|StartTime|getRandomValues|date \+|\$RANDOM"
+)
+_COMMON = frozenset(
+    ["the", "a", "of", "to", "and", "step", "task", "state", "process", "do", "run", "call", "send", "set", "get", "by", "for", "with"]
+)
+
+
+def words(name: str) -> frozenset[str]:
+    """The words of a name in any of the usual spellings, small."""
+    return frozenset(word.lower() for word in _WORD.findall(name))
+
+
+def is_back(name: str) -> bool:
+    """Whether a name says that something is taken back."""
+    return bool(words(name) & _BACK)
+
+
+def takes_back(back: str, forward: str) -> bool:
+    """Whether one name says that it takes back what the other does: `Refund Payment` and `Process Payment`."""
+    return is_back(back) and not is_back(forward) and bool((words(back) - _BACK - _COMMON) & (words(forward) - _COMMON))
+
+
+def is_failure(text: str) -> bool:
+    """Whether a name or a compared value speaks of a failure."""
+    return _FAILURE.search(text) is not None
+
+
+def is_decision(text: str) -> bool:
+    """Whether a name speaks of the answer that a person gives."""
+    return _DECISION.search(text) is not None
+
+
+def is_approval(text: str) -> bool:
+    """Whether a name speaks of a person who looks and agrees."""
+    return _APPROVAL.search(text) is not None
+
+
+def is_minted(expression: str) -> bool:
+    """Whether an expression has a part that is new each time."""
+    return _MINTED.search(expression) is not None
+
+
+def bearing(expression: str, stable: re.Pattern[str]) -> Bearing:
+    """What a key computed so carries; the pattern finds what the format keeps over repeats."""
+    if is_minted(expression):
+        return Bearing.MINTED
+    return Bearing.STABLE if stable.search(expression) else Bearing.UNKNOWN
+
+
+_MONEY = frozenset(
+    [
+        "pay",
+        "payment",
+        "payments",
+        "charge",
+        "charges",
+        "refund",
+        "refunds",
+        "payout",
+        "payouts",
+        "billing",
+        "invoice",
+        "invoices",
+        "결제",
+        "환불",
+        "청구",
+    ]
+)
+_NOTICE = frozenset(["mail", "email", "emails", "sms", "notify", "notification", "notifications", "message", "알림", "메일", "문자"])
+_LOOKING = frozenset(
+    [
+        "check",
+        "checks",
+        "get",
+        "verify",
+        "validate",
+        "validation",
+        "wait",
+        "read",
+        "list",
+        "status",
+        "calculate",
+        "query",
+        "lookup",
+        "find",
+        "retrieve",
+        "load",
+        "is",
+        "확인",
+        "조회",
+        "검증",
+    ]
+)
+
+
+def told_kinds(*names: str) -> frozenset[Kind]:
+    """What kind of effect the names of an action speak of, where nothing else says it; nothing if they speak of looking."""
+    found = frozenset(word for name in names for word in words(name))
+    if found & _LOOKING:
+        return frozenset()
+    return frozenset(kind for kind, spoken in ((Kind.MONEY, _MONEY), (Kind.NOTIFY, _NOTICE)) if found & spoken)
+
+
+def opaque_effect(told: str, *names: str) -> Effect:
+    """The effect of code that cannot be read: unknown, and what its names speak of, which is inferred."""
+    kinds = told_kinds(*names)
+    return Effect("", frozenset({Kind.UNKNOWN}) | kinds, Repeat.UNKNOWN, _reversible(kinds, names), told, certain=False)
+
+
+def named(effect: Effect | None, *names: str) -> Effect | None:
+    """The effect of a request to a receiver that nobody knows, with what its address and name speak of."""
+    if effect is None or effect.kinds != frozenset({Kind.UNKNOWN}):
+        return effect
+    kinds = told_kinds(*names)
+    return replace(effect, kinds=effect.kinds | kinds, reversible=_reversible(kinds, names), certain=False) if kinds else effect
+
+
+def _reversible(kinds: frozenset[Kind], names: tuple[str, ...]) -> Reversible:
+    """Money that is taken can be given back by another action; money that was given away cannot be taken."""
+    given_away = frozenset({"refund", "refunds", "payout", "payouts", "환불"}) & frozenset(word for name in names for word in words(name))
+    return Reversible.FORWARD if Kind.MONEY in kinds and not given_away else Reversible.UNKNOWN
