@@ -533,6 +533,19 @@ def test_actions_that_are_not_known_are_named_where_they_may_go_outside() -> Non
     assert (pypi.guard.line, pypi.identity and pypi.identity.bearing) == (11, Bearing.NATURAL)
 
 
+def test_a_missing_field_that_no_effect_takes_is_not_worth_a_word() -> None:
+    flow = workflow("""
+        on: {push: {}, workflow_dispatch: {}}
+        jobs:
+          a:
+            steps:
+              - uses: actions/checkout@v4
+                with: {ref: "${{ github.event.pull_request.head.sha }}"}
+              - run: git push
+    """)
+    assert (flow.extra, flow.facts) == ({}, ())
+
+
 def test_other_shells_are_not_guessed_at() -> None:
     flow = workflow("""
         on: push

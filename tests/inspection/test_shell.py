@@ -191,10 +191,18 @@ def test_looking_first_is_credited(text: str, line: int) -> None:
         "git fetch || exit 1\ngh release create v1",
         'if [ -n "$CI" ]; then\n  gh release create v1\nfi',
         "gh release view v1\ngh release create v1",
+        "[ ! -f package.json ] && exit 1\ngh release create v1",
+        '[ -z "$(gh api repos/a/b/pulls)" ] && gh release create v1',
     ],
 )
 def test_looking_at_something_else_is_no_guard(text: str) -> None:
     assert one(shell("#!/bin/bash\n" + text), "gh release create").guard is None
+
+
+@pytest.mark.parametrize(("host", "guarded"), [("https://pay.example/find", True), ("https://other.example/", False)])
+def test_a_request_is_a_look_only_at_the_same_place(host: str, guarded: bool) -> None:
+    flow = shell(f"if ! curl -f {host}; then\n  curl -X POST https://pay.example/charge -d x\nfi")
+    assert (one(flow, "POST pay.example").guard is not None) is guarded
 
 
 def test_a_search_is_a_look_that_lags_and_an_option_passes_over_what_is_there() -> None:

@@ -77,6 +77,9 @@ def _flow(root: Node, source: Source, given: Given, started: tuple[Trigger, ...]
     for draft in placed:
         by_unit[draft.step.unit].append(draft)
     steps = tuple(draft.step for draft in placed)
+    # A field that is missing counts where it flows into an effect; an empty reference of a checkout does no harm.
+    flowing = " ".join(step.extra.get("broken_inputs", "") for step in steps)
+    found = tuple(one for one in found if one.asked == "" or not one.asked.startswith("github.event.") or one.name in flowing)
     notice = next((draft.step.span for draft in placed if _tells(draft)), None)
     return Flow(
         id=source.path,

@@ -36,6 +36,8 @@ _RECEIVERS = (
     "--topic-arn",
 )
 _EXISTS = re.compile(r"^-[efsd]$")
+_MARKER = re.compile(r"(?i)done|sent\b|processed|seen|marker|published|released|deployed|finished|stamp|\.lock\b|\.flag\b")
+_REQUESTS = ("curl", "wget")
 
 
 def guard(command: Command, frame: Frame, origins: Origins) -> tuple[Span | None, bool]:
@@ -44,7 +46,7 @@ def guard(command: Command, frame: Frame, origins: Origins) -> tuple[Span | None
         return frame.place(command.line, command.end), True
     for asked in command.asked:
         for words, line in _questions(asked, origins):
-            if (words[0] == "file" and not frame.passing) or (looks(words) and _about(words, command.words)):
+            if (words[0] == "marker" and not frame.passing) or (looks(words) and _about(words, command.words)):
                 return frame.place(line, line), not lags(words)
     return frame.guard, True
 
@@ -54,8 +56,8 @@ def _questions(asked: Asked, origins: Origins) -> Iterator[tuple[tuple[str, ...]
     if asked.words[0] not in ("[", "[[", "test") and not asked.words[0].startswith("["):
         yield asked.words, asked.line
         return
-    if any(_EXISTS.match(word) for word in asked.words):
-        yield ("file",), asked.line
+    if any(_EXISTS.match(word) for word in asked.words) and _MARKER.search(" ".join(asked.words)):
+        yield ("marker",), asked.line
     for name in _VARIABLES.findall(" ".join(asked.words)):
         assignment = origins.assigned(name, asked.line)
         for words in assignment.commands if assignment is not None else ():
@@ -66,10 +68,25 @@ def _about(look: Sequence[str], act: Sequence[str]) -> bool:
     """Whether the look can be about what the action makes: a look at a pull request says nothing about a release."""
     if not related(look, act):
         return False
+    if look[0] in _REQUESTS and act[0] in _REQUESTS:
+        return _host(look) == _host(act) != ""
     if look[0] == "git":
         exact = look[1:2] in (("ls-remote",), ("tag",)) or any("tag" in word or "$" in word for word in look[2:])
         return exact and look[1] not in ("log", "describe", "rev-list", "diff")
-    return not (look[0] == act[0] == "gh") or "api" in (look[1], act[1]) or look[1] == act[1]
+    return not (look[0] == act[0] == "gh") or _noun(look) == _noun(act)
+
+
+def _host(words: Sequence[str]) -> str:
+    """The host of a request, or the variable that stands for its address."""
+    return next((match[1] for word in words[1:] if (match := re.match(r"^(?:https?://)?(\$\{?\w+|[\w.-]+\.[a-z]+)", word)) is not None), "")
+
+
+def _noun(words: Sequence[str]) -> str:
+    """What a command of `gh` is about; of `gh api` by its path."""
+    if words[1:2] != ("api",):
+        return {"pr": "pulls", "release": "releases", "issue": "issues", "run": "actions"}.get(words[1], words[1]) if len(words) > 1 else ""
+    path = next((word for word in words[2:] if "/" in word and not word.startswith(("-", "Accept"))), "")
+    return next((noun for noun in ("pulls", "releases", "issues", "actions") if f"/{noun}" in path), path)
 
 
 def kept(command: Command, script: Script, frame: Frame) -> tuple[Span, ...]:

@@ -13,10 +13,11 @@ HOPS = 8  # assignments of one script; outputs of other steps are counted apart
 LONGEST = 2_000
 _NEWEST = re.compile(
     r"git (?:(?!exact)[^|;]){0,200}?\b(?:describe|tag|rev-list|ls-remote)\b(?![^|;]{0,200}exact-match)"
-    r"|gh (?:release|pr|issue|run) (?:list|view)|gh api"
+    r"|gh (?:release|run) (?:list|view)"
+    r"|releases/latest|gh api \S*/(?:releases|tags)\b"
     r"|(?:npm|pnpm|yarn) (?:view|info|show)|pip3? index|\bmax\(|\btail -n?\s*1\b|\bsort -[rV]*V|\bls -t|crane ls|/latest\b"
 )
-_FROM_COMMIT = re.compile(r"git (?:rev-parse|log|show|hash-object)\b")
+_FROM_COMMIT = re.compile(r"git (?:rev-parse|log|show|hash-object)\b|gh (?:pr|issue) (?:list|view)\b")  # or looked up by what is given
 _NEW = re.compile(
     r"\bdate\b(?!\s+-d)|\$\{?(?:RANDOM|SECONDS|EPOCHSECONDS|EPOCHREALTIME|BASHPID|SRANDOM"
     r"|GITHUB_RUN_ATTEMPT)\b|\$\$(?!\()|uuid|\bmktemp\b|openssl rand"

@@ -105,7 +105,7 @@ def _split(text: str) -> list[str]:
 def _effect(command: Command, frame: Frame) -> Effect | None:
     words, knowledge = command.words, frame.given.knowledge
     if said.unknown_name(words):
-        return unknown_effect(words[0])
+        return None if words[1:2] == ("=",) else unknown_effect(words[0])  # PowerShell sets a variable so
     if frame.passing and said.only_here(words):
         return None  # the machine is gone when the job ends
     return knowledge.command(words)

@@ -81,7 +81,10 @@ _OUTWARD = re.compile(
     r"(?i)deploy|publish|release|push|upload|send|notif|mail|charge|pay|invoice|bill|sync|migrat|promot"
     r"|announce|post|rollout|provision|apply|crm|order"
 )
-_WITHIN = re.compile(r"(?i)(?:^|[/_:.-])(?:test|tests|lint|build|check|setup|install|format|compile|bench|verify|typecheck)")
+_WITHIN = re.compile(
+    r"(?i)(?:^|[/_:.-])(?:test|tests|lint|build|check|setup|install|format|compile|bench|verify|typecheck|configure|activate|rubocop|phpunit|eslint|audit"
+    r"|wait|validate|coverage|gen|doc|clean)"
+)
 _VARIABLE = re.compile(r"^\$\{?\w+\}?$|^\$\(")
 
 
@@ -229,7 +232,7 @@ def program(words: Sequence[str]) -> Program | None:
         return None
     if (
         "/" in words[0]
-        and not words[0].startswith(("/", "$", "~", "node_modules", "http"))
+        and not words[0].startswith(("/", "$", "~", "./$", "node_modules", "http"))
         and not _WITHIN.search(words[0])
         and name not in ("gradlew", "mvnw")
     ):

@@ -17,7 +17,7 @@ from halfway.inspection.source import Node, Source
 
 UNKNOWN_ACTION = "{what} is an action that is not known: what it does outside cannot be read"
 _HARMLESS = re.compile(
-    r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release)|github/codeql)|setup|checkout|cache|login|configure|credential|install|lint"
+    r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release)|github/codeql)|docker/build-push-action|setup|checkout|cache|login|configure|credential|install|lint"
     r"|test|coverage|codecov|artifact|toolchain|rust-cache|qemu|buildx|metadata|paths-filter|changed-files|auth\b|harden|create-github-app-token|summary|scan"
 )
 _OUTWARD = re.compile(

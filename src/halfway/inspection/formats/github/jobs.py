@@ -17,7 +17,7 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node, Source
 
 MOST_CALLS = 4  # workflows within one another
-WAITS_FOR_NOBODY = "{what} is more than four workflows deep"
+TOO_DEEP = "{what} is more than four workflows deep"
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -
     root = None if source is None else source.yaml
     deep = len(calling.files) >= MOST_CALLS or (source is not None and source.path in (*calling.files, calling.source.path))
     if source is None or root is None or deep or not root.get("jobs"):
-        why = WAITS_FOR_NOBODY if deep else NOT_GIVEN
+        why = TOO_DEEP if deep else NOT_GIVEN
         yield Unit(job.unit, job.node, before, when(job.node.get("if").text), (Draft(_opaque(uses, why, frame), frame.when, wide=True),))
         return
     given = {name: node.text for name, node in job.node.get("with").items()}
