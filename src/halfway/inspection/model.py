@@ -309,6 +309,7 @@ class Flow:
     secrets: tuple[Fact, ...] = ()  # places of literal secrets; the quote never has the value
     version: str = ""  # of the definition, where the format has one
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
+    facts: tuple[Fact, ...] = ()  # more that rules may want to quote, e.g. of what is in `extra`
 
 
 # ── what a run left behind ──

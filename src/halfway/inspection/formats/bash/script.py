@@ -1,0 +1,82 @@
+"""What a shell text does: its commands in the order in which they are done, with what stands around each. Pure values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from halfway.inspection.model import OnError
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop around a command."""
+
+    line: int
+    number: int  # the how-manieth of its script
+    retries: bool  # it does the same again until it succeeds
+    bound: int | None
+    variable: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A command whose answer decides whether another is done."""
+
+    words: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Wrapping:
+    """What programs in front of a command make of it: `timeout 30`, `flock`, `xargs`, `retry`."""
+
+    timeout: float | None = None
+    retried: bool = False
+    bound: int | None = None
+    looped: bool = False
+    locked: bool = False
+    masked: bool = False  # it is done elsewhere, e.g. over ssh
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """One simple command, its words unquoted; variables stay as they are written."""
+
+    words: tuple[str, ...]
+    line: int
+    end: int
+    text: str
+    settings: tuple[tuple[str, str], ...] = ()  # `TAG=1 command`
+    input: str = ""  # the text of a here-document
+    writes: tuple[str, ...] = ()  # files that its output goes to
+    followers: tuple[tuple[str, ...], ...] = ()  # the rest of its pipeline
+    into: str = ""  # the variable that takes its output
+    loops: tuple[Loop, ...] = ()
+    functions: tuple[str, ...] = ()  # that it is called through
+    asked: tuple[Asked, ...] = ()
+    conditions: tuple[str, ...] = ()
+    fate: OnError = OnError.STOP
+    failing: bool = False  # done only where another failed
+    trapped: str = ""  # the signal whose trap it is in
+    wrapping: Wrapping = Wrapping()
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A variable that gets a value; the commands are those whose output it is."""
+
+    name: str
+    value: str
+    line: int
+    commands: tuple[tuple[str, ...], ...] = ()
+    looped: bool = False  # it is the variable of a loop
+    perhaps: bool = False  # only under a condition: an earlier value may be kept
+
+
+@dataclass(frozen=True)
+class Script:
+    """A whole text."""
+
+    commands: tuple[Command, ...]
+    assignments: tuple[Assignment, ...]
+    broken: bool = False  # parts of it are no shell that could be read

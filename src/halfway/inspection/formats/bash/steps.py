@@ -1,0 +1,265 @@
+"""Makes steps of the commands of a script: effect, identity, who repeats them, what follows a failure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+
+from halfway.inspection.formats.bash import read
+from halfway.inspection.formats.bash import words as said
+from halfway.inspection.formats.bash.evidence import guard, kept, notice, told, written_down
+from halfway.inspection.formats.bash.frame import Frame
+from halfway.inspection.formats.bash.origin import Origins, varies
+from halfway.inspection.formats.bash.script import Command, Script
+from halfway.inspection.formats.sequence import Draft, slug
+from halfway.inspection.model import (
+    Bearing,
+    Effect,
+    Fact,
+    Identity,
+    Kind,
+    Mark,
+    OnError,
+    Repeat,
+    Repeater,
+    Repeating,
+    Reversible,
+    Span,
+    Step,
+    Unread,
+    When,
+)  # fmt: skip
+from halfway.inspection.quoting import quoted
+from halfway.inspection.source import Unreadable
+
+MOST_FILES = 5  # scripts within scripts
+NAMED = frozenset({Kind.GIT, Kind.PUBLISH, Kind.DEPLOY, Kind.FILE, Kind.DELETE, Kind.PERMISSION})
+"""What these make has a name of its own, which tells a repeat from another action."""
+
+NOT_GIVEN = "{what} was not given: what it does outside cannot be read"
+OTHER_KIND = "{what} is a program: what it does outside was not followed from here"
+TOO_DEEP = "{what} is more than five scripts deep"
+NOT_SHELL = "{what} could not be read as a shell script"
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+
+
+def unknown_effect(told: str) -> Effect:
+    """Something that may go outside, and nobody knows what."""
+    return Effect("", frozenset({Kind.UNKNOWN}), Repeat.UNKNOWN, Reversible.UNKNOWN, told, certain=False)
+
+
+def drafts(script: Script, frame: Frame) -> Iterator[Draft]:
+    """The steps of a script, in order."""
+    origins = Origins(script.assignments, frame.place, frame.outside, frame.expression)
+    for command in script.commands:
+        yield from _drafts(_resolved(command, frame, origins), script, frame, origins)
+
+
+def _drafts(command: Command, script: Script, frame: Frame, origins: Origins) -> Iterator[Draft]:
+    effect = _effect(command, frame)
+    if effect is not None and effect.outward:
+        yield _draft(
+            _acting(_step(command, script, frame, effect.told), effect, command, script, frame=frame, origins=origins), command, frame
+        )
+        return
+    program = said.program(command.words)
+    if effect is None and program is not None:
+        yield from _programs(program, command, script, frame)
+        return
+    mark = written_down(command)
+    step = _step(command, script, frame, " ".join(command.words[:3]))
+    if mark is not None:
+        yield _draft(replace(step, marks=frozenset({mark, *step.marks}), fallible=False), command, frame)
+    elif not said.trivial(command.words):
+        yield _draft(replace(step, marks=frozenset()), command, frame)
+
+
+def _resolved(command: Command, frame: Frame, origins: Origins) -> Command:
+    """With the variables filled in whose values are written out."""
+    if not any("$" in word for word in command.words):
+        return command
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
+        return (
+            origins.literal(name, command.line)
+            or (frame.literals.get(name, "") if origins.assigned(name, command.line) is None else "")
+            or match[0]
+        )
+
+    words = [_VARIABLE.sub(value, word)[:10_000] for word in command.words]
+    if said.unknown_name(command.words) and not said.unknown_name(words):
+        words[:1] = _split(words[0])
+    return replace(command, words=tuple(words))
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text) or [text]
+    except ValueError:
+        return text.split() or [text]
+
+
+def _effect(command: Command, frame: Frame) -> Effect | None:
+    words, knowledge = command.words, frame.given.knowledge
+    if said.unknown_name(words):
+        return None if words[1:2] == ("=",) else unknown_effect(words[0])  # PowerShell sets a variable so
+    if frame.passing and said.only_here(words):
+        return None  # the machine is gone when the job ends
+    return knowledge.command(words)
+
+
+def _step(command: Command, script: Script, frame: Frame, told: str) -> Step:
+    span = frame.place(command.line, command.end)
+    limits = [limit for limit in (frame.timeout, command.wrapping.timeout, said.own_timeout(command.words)) if limit is not None]
+    looped = frame.in_loop or command.wrapping.looped or any(not loop.retries for loop in command.loops)
+    request = command.words[0].rsplit("/", 1)[-1] in ("curl", "wget")
+    return Step(
+        id=f"{frame.id}/{slug(told)}",
+        name=frame.name or quoted(told, 80),
+        unit=frame.unit,
+        scope=_scope(command, frame, told),
+        order=0,
+        span=span,
+        quote=quoted(command.text),
+        repeaters=(*_repeaters(command, frame), *frame.repeaters),
+        timeout=min(limits, default=None),
+        timeout_known=frame.timeout_known or request or bool(limits),
+        on_error=_on_error(command, script, frame),
+        gate=frame.gate,
+        condition=_condition(command, frame),
+        needs_output_of=frame.needs,
+        marks=frozenset({Mark.IN_LOOP}) if looped else frozenset(),
+        extra=dict(frame.extra),
+    )
+
+
+def _acting(step: Step, effect: Effect, command: Command, script: Script, *, frame: Frame, origins: Origins) -> Step:
+    effect = replace(effect, receiver=told(effect, command, origins))
+    looked, proof = guard(command, frame, origins)
+    when = _when(command, frame)
+    recovery = {Mark.RECOVERY} if when is When.ERROR else set[Mark]()
+    identity = _identity(effect, command, step.span, origins)
+    made = () if identity.span == step.span else (frame.source.fact(identity.span),) if identity.span.file == frame.source.path else ()
+    return replace(
+        step,
+        effect=effect,
+        identity=identity,
+        guard=looked,
+        guard_is_proof=proof,
+        kept=kept(command, script, frame),
+        marks=step.marks | recovery | notice(effect.kinds, " ".join((*command.words, command.input)), when),
+        facts=(*step.facts, *made, *_asked_facts(looked, step.span, frame)),
+    )
+
+
+def _asked_facts(looked: Span | None, own: Span, frame: Frame) -> tuple[Fact, ...]:
+    return (frame.source.fact(looked),) if looked is not None and looked != own and looked.file == frame.source.path else ()
+
+
+def _identity(effect: Effect, command: Command, span: Span, origins: Origins) -> Identity:
+    if Kind.UNKNOWN in effect.kinds and said.unknown_name(command.words):
+        return Identity(Bearing.UNKNOWN, quoted(command.words[0]), span)
+    if key := said.key_of(command.words, command.input):
+        found = origins.of(key, command.line)
+        bearing = Bearing.STABLE if found.bearing is Bearing.NATURAL else found.bearing
+        return Identity(bearing, quoted(key, 80), found.span or span)
+    if not (effect.kinds & NAMED or effect.repeat in (Repeat.REJECTS, Repeat.MERGES, Repeat.SAFE)):
+        return Identity(Bearing.NONE, "", span)
+    names = [word for word in said.naming(command.words) if varies(word)]
+    if not names:
+        plain = [word for word in command.words[1:] if not word.startswith("-")]
+        return Identity(Bearing.NATURAL, quoted(plain[-1] if plain else effect.told, 80), span)
+    traced = [(word, origins.of(word, command.line)) for word in names]
+    order = (Bearing.MINTED, Bearing.MUTABLE, Bearing.UNKNOWN, Bearing.STABLE, Bearing.NATURAL)
+    word, found = min(traced, key=lambda pair: order.index(pair[1].bearing) if pair[1].bearing in order else len(order))
+    return Identity(found.bearing, quoted(word, 80), found.span or span)
+
+
+def _scope(command: Command, frame: Frame, told: str) -> str:
+    """What one automatic retry goes over: the loop that tries again, the command if it tries again by itself, else the whole."""
+    if said.own_retry(command.words) is not None or command.wrapping.retried:
+        return f"{frame.scope}#{slug(told)}-{command.line}"
+    again = [loop for loop in command.loops if loop.retries]
+    return f"{frame.scope}#loop{again[-1].number}" if again else frame.scope
+
+
+def _repeaters(command: Command, frame: Frame) -> Iterator[Repeater]:
+    for loop in command.loops:
+        kind = Repeating.STEP_RETRY if loop.retries else Repeating.LOOP
+        yield Repeater(kind, True, loop.bound, frame.place(loop.line, loop.line))
+    span = frame.place(command.line, command.end)
+    if command.wrapping.looped:
+        yield Repeater(Repeating.LOOP, True, None, span)
+    if command.wrapping.retried:
+        yield Repeater(Repeating.STEP_RETRY, True, command.wrapping.bound, span)
+    own = said.own_retry(command.words)
+    if own is not None:
+        yield Repeater(Repeating.STEP_RETRY, True, own[0], span, default=own[1])
+
+
+def _on_error(command: Command, script: Script, frame: Frame) -> OnError:
+    last = command.line == script.commands[-1].line and not (command.followers or command.conditions or command.failing)
+    if command.fate is OnError.STOP or (
+        command.fate is OnError.CONTINUE and last and not command.asked and not command.loops and not command.into
+    ):
+        return frame.on_error
+    return command.fate
+
+
+def _condition(command: Command, frame: Frame) -> str:
+    return quoted(" && ".join(part for part in (frame.condition, *command.conditions) if part))
+
+
+def _when(command: Command, frame: Frame) -> When:
+    if frame.when is not When.SUCCESS:
+        return frame.when
+    looked = any(said.looks(asked.words) for asked in command.asked[-1:])
+    if command.trapped == "EXIT":
+        return When.ALWAYS
+    return When.ERROR if command.trapped == "ERR" or (command.failing and not looked) else When.SUCCESS
+
+
+def _draft(step: Step, command: Command, frame: Frame) -> Draft:
+    return Draft(step, _when(command, frame), wide=bool(command.trapped) or frame.when is When.ERROR)
+
+
+def _programs(program: said.Program, command: Command, script: Script, frame: Frame) -> Iterator[Draft]:
+    """A script of the project is followed if it was given; everything else of the project cannot be read from here."""
+    step = _step(command, script, frame, program.told)
+    found = frame.given.beside(frame.source, program.reference)
+    why = NOT_GIVEN if found is None else OTHER_KIND
+    if found is not None and (program.shell or found.text.startswith(("#!/bin/bash", "#!/usr/bin/env bash", "#!/bin/sh"))):
+        try:
+            if len(frame.followed) < MOST_FILES and found.path not in frame.followed:
+                yield from _followed(read(found.text), program, step, command, replace(frame, source=found))
+                return
+            why = TOO_DEEP
+        except Unreadable:
+            why = NOT_SHELL
+    yield _draft(replace(step, opaque=Unread(program.reference, why, step.span)), command, frame)
+
+
+def _followed(script: Script, program: said.Program, step: Step, command: Command, frame: Frame) -> Iterator[Draft]:
+    """The steps of another file, done within this step."""
+    path = frame.source.path
+
+    def place(line: int, end: int) -> Span:
+        return Span(path, line, end)
+
+    inner = replace(
+        frame,
+        id=f"{frame.id}/{slug(program.reference)}",
+        scope=step.scope,
+        place=place,
+        repeaters=step.repeaters,
+        timeout=step.timeout,
+        on_error=step.on_error,
+        condition=step.condition,
+        when=_when(command, frame),
+        in_loop=Mark.IN_LOOP in step.marks,
+        followed=(*frame.followed, path),
+    )
+    yield from drafts(script, inner)

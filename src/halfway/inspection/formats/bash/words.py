@@ -1,0 +1,269 @@
+"""What the words of a command say about it: whether it only looks, is done again by itself, has a key, or is a program of the project."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_LOOKS = re.compile(
+    r"^(?:"
+    r"gh (?:\S+ )?(?:view|list|status|checks|diff)\b|gh search\b"
+    r"|git (?:tag (?:-l|--list|-n)|ls-remote|rev-parse|show-ref|cat-file|branch --list|branch -r|log|describe|rev-list)\b|git tag$"
+    r"|(?:npm|pnpm|yarn|yarn npm) (?:view|info|show|dist-tag ls)\b|pip3? (?:index|download)\b"
+    r"|cargo (?:search|info)\b|gem (?:list|search|info)\b"
+    r"|docker (?:manifest inspect|buildx imagetools inspect|image inspect|pull)\b|crane (?:digest"
+    r"|manifest|ls)\b|skopeo (?:inspect|list-tags)\b"
+    r"|kubectl (?:get|describe|diff|rollout status)\b|helm (?:status|history|list|get)\b|terraform (?:plan|show|output)\b"
+    r"|aws \S+ (?:describe-|get-|list-|head-|ls\b)|gcloud .*\b(?:describe|list)\b|az .*\b(?:show|list)\b"
+    r"|test\b|\[\[? "
+    r")"
+)
+_LAGS = re.compile(r"\bsearch\b|--search\b|/search")
+_FAMILIES = (
+    frozenset({"gh", "git", "hub", "curl"}),
+    frozenset({"npm", "pnpm", "yarn", "npx", "lerna", "changeset", "curl", "node"}),
+    frozenset({"pip", "pip3", "twine", "uv", "poetry", "hatch", "flit", "pdm", "python", "python3", "curl"}),
+    frozenset({"docker", "crane", "skopeo", "podman", "buildah", "regctl", "oras"}),
+    frozenset({"kubectl", "helm", "kustomize", "argocd"}),
+    frozenset({"cargo", "curl"}),
+    frozenset({"gem", "curl"}),
+)
+_TRIVIAL = frozenset({
+    "echo", "printf", "set", "unset", "export", "local", "declare", "readonly", "true", "false", ":", "cd", "pushd", "popd", "return",
+    "exit", "shift", "break", "continue", "read", "sleep", "wait", "trap", "test", "[", "[[", "cat", "basename", "dirname", "date",
+    "pwd", "ls", "head", "tail", "wc", "cut", "tr", "sort", "uniq", "tee", "umask", "ulimit", "shopt", "alias", "type", "which", "hash",
+    "whoami", "hostname", "uname", "source", ".", "mkdir", "touch", "grep", "sed", "awk", "jq", "yq", "getopts", "let", "xargs", "seq",
+    "env", "expr", "git config", "git fetch", "git checkout", "stat", "find", "mktemp", "sha256sum", "md5sum", "fold", "rev", "paste",
+    "nproc", "id", "time",
+})  # fmt: skip
+_SKIPS = re.compile(
+    r"^--(?:skip-existing|skip-duplicate|if-not-exists|no-clobber|ignore-existing|skip-if-exists|check-url|if-none-match)\b"
+)
+_KEY = re.compile(
+    r"(?i)[\"']?(?:[\w-]*idempoten[\w-]*|(?:x-|paypal-)?request-?id|client[-_]?(?:request[-_]?)?token"
+    r"|dedup[\w-]*|nonce|sender_batch_id)[\"']?\s*[:=]\s*(.+)"
+)
+_KEY_OPTIONS = (
+    "--idempotency-token",
+    "--client-token",
+    "--client-request-token",
+    "--idempotency-key",
+    "--message-deduplication-id",
+    "--request-id",
+)
+_RUNNERS = frozenset(
+    {
+        "bash",
+        "sh",
+        "zsh",
+        "source",
+        ".",
+        "python",
+        "python3",
+        "node",
+        "ruby",
+        "perl",
+        "php",
+        "deno",
+        "bun",
+        "tsx",
+        "ts-node",
+        "npx",
+        "bunx",
+        "uv",
+        "poetry",
+    }
+)
+_BUILDERS = frozenset({"make", "just", "task", "npm", "pnpm", "yarn", "bun", "rake", "invoke", "nox", "tox", "mage"})
+_PROGRAM = re.compile(r"^(?:\.{1,2}/)?[\w.@${}/-]+\.(?:sh|bash|py|js|mjs|cjs|ts|mts|rb|pl|php)$")
+_OUTWARD = re.compile(
+    r"(?i)deploy|publish|release|push|upload|send|notif|mail|charge|pay|invoice|bill|sync|migrat|promot"
+    r"|announce|post|rollout|provision|apply|crm|order"
+)
+_WITHIN = re.compile(
+    r"(?i)(?:^|[/_:.-])(?:test|tests|lint|build|check|setup|install|format|compile|bench|verify|typecheck|configure|activate|rubocop|phpunit|eslint|audit"
+    r"|wait|validate|coverage|gen|doc|clean)"
+)
+_VARIABLE = re.compile(r"^\$\{?\w+\}?$|^\$\(")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of the project that a command starts."""
+
+    reference: str
+    shell: bool  # it is a shell script, which can be followed
+    told: str
+
+
+def looks(words: Sequence[str]) -> bool:
+    """Whether a command only asks."""
+    said = " ".join(words)
+    if _LOOKS.match(said):
+        return True
+    if words[:2] == ("gh", "api") or list(words[:2]) == ["gh", "api"]:
+        return method(words) == "GET"
+    return words[0] in ("curl", "wget", "http", "https") and method(words) in ("GET", "HEAD")
+
+
+def lags(words: Sequence[str]) -> bool:
+    """Whether what was just made may not be found yet."""
+    return _LAGS.search(" ".join(words)) is not None
+
+
+def related(look: Sequence[str], act: Sequence[str]) -> bool:
+    """Whether a look can be about what an action makes."""
+    first, second = _base(look[0]), _base(act[0])
+    return first == second or any(first in family and second in family for family in _FAMILIES)
+
+
+def method(words: Sequence[str]) -> str:
+    """The method of a request by curl, wget or `gh api`."""
+    sends = False
+    for place, word in enumerate(words):
+        if word in ("-X", "--request", "--method") and place + 1 < len(words):
+            return words[place + 1].upper()
+        if match := re.match(r"^(?:-X|--request=|--method=)(\w+)$", word):
+            return match[1].upper()
+        if word in ("-I", "--head"):
+            return "HEAD"
+        sends = sends or (
+            re.match(r"^(?:-d|--data|-F|--form|-T|--upload-file|--json|--post-|-f$|--field|--raw-field|--input)", word) is not None
+            and not (words[0] == "curl" and word == "-f")
+        )
+    return "POST" if sends else "GET"
+
+
+def trivial(words: Sequence[str]) -> bool:
+    """Whether a command cannot do harm by failing, or only prepares on this machine."""
+    return words[0] in _TRIVIAL or " ".join(words[:2]) in _TRIVIAL
+
+
+def only_here(words: Sequence[str]) -> bool:
+    """Whether only files of this machine are touched."""
+    return _base(words[0]) in (
+        "rm",
+        "rmdir",
+        "cp",
+        "mv",
+        "unlink",
+        "truncate",
+        "dd",
+        "shred",
+        "install",
+        "ln",
+        "chmod",
+        "chown",
+        "tar",
+        "unzip",
+        "zip",
+    ) or (_base(words[0]) in ("rsync", "find") and not any(":" in word for word in words[1:]))
+
+
+def unknown_name(words: Sequence[str]) -> bool:
+    """Whether the command itself is a variable."""
+    return _VARIABLE.match(words[0]) is not None
+
+
+def skips_existing(words: Sequence[str]) -> bool:
+    """Whether it passes over what is there already."""
+    return any(_SKIPS.match(word) for word in words)
+
+
+def key_of(words: Sequence[str], body: str) -> str:
+    """The value that the request carries as its identity; empty if there is none."""
+    for place, word in enumerate(words):
+        if word in _KEY_OPTIONS and place + 1 < len(words):
+            return words[place + 1]
+        if match := re.match(rf"^(?:{'|'.join(_KEY_OPTIONS)})=(.+)", word):
+            return match[1]
+    for text in (*words[1:], body):
+        if match := _KEY.search(text):
+            value = re.match(r"(?:\$\{\{.*?\}\}|\$\([^)]*\)|[^\"',}&\s])+", match[1].lstrip("\"'"))
+            return value[0] if value is not None else ""
+    return ""
+
+
+def own_retry(words: Sequence[str]) -> tuple[int | None, bool] | None:
+    """How often a program tries by itself, and whether that is its default."""
+    name = _base(words[0])
+    for place, word in enumerate(words):
+        following = words[place + 1] if place + 1 < len(words) else ""
+        match = re.match(r"^(?:--retry|--tries|--retries)(?:=(\S+))?$", word)
+        if match and name in ("curl", "wget", "uv", "pip", "pip3"):
+            count = match[1] or following
+            extra = 0 if word.startswith("--tries") else 1
+            return (int(count) + extra if count.isdigit() and int(count) < 10_000 else None), False
+    if name == "wget" and any(word.startswith("--post-") for word in words):
+        return 20, True
+    return None
+
+
+def own_timeout(words: Sequence[str]) -> float | None:
+    """The longest time that a request may take."""
+    for place, word in enumerate(words):
+        match = re.match(r"^(?:--max-time|-m|--timeout|--read-timeout|--cli-read-timeout)(?:[= ]?(\d+(?:\.\d+)?))?$", word)
+        if match and _base(words[0]) in ("curl", "wget", "aws", "http", "https"):
+            value = match[1] or (words[place + 1] if place + 1 < len(words) else "")
+            return float(value) if re.fullmatch(r"\d+(?:\.\d+)?", value) else None
+        if word == "--timeout" and place + 1 < len(words) and (match := re.fullmatch(r"(\d+)([smh]?)", words[place + 1])):
+            return float(match[1]) * {"m": 60, "h": 3600}.get(match[2], 1)
+    return None
+
+
+def program(words: Sequence[str]) -> Program | None:
+    """The program of the project that is started; builders only where the name of the target says that it goes outside."""
+    name = _base(words[0])
+    told = " ".join(words[:3])
+    if name in _BUILDERS and not any(_PROGRAM.match(word) for word in words[1:]):
+        rest = [word for word in words[1:] if not word.startswith("-") and word not in ("run", "exec")]
+        return Program(" ".join(words[:3]), False, told) if rest and _outward(rest[0]) else None
+    if name in _RUNNERS:
+        for word in words[1:]:
+            if _PROGRAM.match(word):
+                return (
+                    Program(word, word.endswith(("sh", "bash")) or name in ("bash", "sh", "source", "."), told)
+                    if not _WITHIN.search(word)
+                    else None
+                )
+            if name in ("bash", "sh", "source", ".") and "/" in word and not word.startswith("-"):
+                return Program(word, True, told)
+        return None
+    if (
+        "/" in words[0]
+        and not words[0].startswith(("/", "$", "~", "./$", "node_modules", "http"))
+        and not _WITHIN.search(words[0])
+        and name not in ("gradlew", "mvnw")
+    ):
+        return Program(words[0], True, told)
+    return None
+
+
+def _outward(target: str) -> bool:
+    return bool(_OUTWARD.search(target)) and not _WITHIN.search(target)
+
+
+def _base(name: str) -> str:
+    return name.rsplit("/", 1)[-1]
+
+
+def naming(words: Sequence[str]) -> Iterator[str]:
+    """The words that may name what is made: all but messages, headers, credentials and answers' shapes."""
+    skipped = False
+    for word in words[1:]:
+        if skipped:
+            skipped = False
+            continue
+        skipped = word in _SAYS and not (word == "-t" and _base(words[0]) in ("docker", "podman", "buildah"))
+        if not skipped and not re.match(
+            r"^--(?:notes|body|title|message|token|password|repo|username|generate-notes|query|jq|output)\b", word
+        ):
+            yield word
+
+
+_SAYS = frozenset({
+    "-m", "--message", "--notes", "--notes-file", "--body", "--title", "-t", "-b", "-n", "-F", "--notes-start-tag", "--token",
+    "--password", "-p", "-u", "--username", "--repo", "-R", "-H", "--header", "--query", "--jq", "-q", "--output", "-o", "--registry",
+    "--author", "--assignee", "--reviewer", "--label", "--build-arg", "-C", "--cwd", "--access", "--otp", "--target",
+})  # fmt: skip

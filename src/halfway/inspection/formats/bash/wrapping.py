@@ -1,0 +1,97 @@
+"""What programs in front of a command make of it, as `sudo`, `timeout 30`, `xargs` and `bash -c`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from halfway.inspection.formats.bash.script import Wrapping
+
+_PLAIN = {"sudo", "env", "time", "command", "exec", "nohup", "nice", "ionice", "stdbuf", "builtin", "doas", "chronic"}
+_RETRYING = {"retry", "retry.sh", "with_retry", "with-retry"}
+_TAKES_VALUE = {
+    "sudo": {"-u", "-g", "-h", "-p", "-C", "-T"},
+    "doas": {"-u", "-C"},
+    "env": {"-u", "-C"},
+    "nice": {"-n"},
+    "ionice": {"-c", "-n", "-p"},
+    "stdbuf": {"-i", "-o", "-e"},
+    "timeout": {"-s", "-k"},
+    "flock": {"-w", "-E"},
+    "xargs": {"-n", "-I", "-P", "-L", "-d", "-a", "-s", "-E"},
+    "parallel": {"-j", "-a", "-n"},
+}
+_SHELLS = {"bash", "sh", "zsh", "dash"}
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
+_ASSIGNS = re.compile(r"^[A-Za-z_]\w*=")
+
+
+def unwrapped(words: Sequence[str]) -> tuple[tuple[str, ...], Wrapping, str | None]:
+    """The command itself, what was in front of it, and the text if it is a script of its own."""
+    rest, wrapping = list(words), Wrapping()
+    for _ in range(8):
+        name = rest[0].rsplit("/", 1)[-1] if rest else ""
+        taken, wrapping = _taken(name, rest, wrapping)
+        if taken == 0 or taken >= len(rest):
+            break
+        rest = rest[taken:]
+    return tuple(rest), wrapping, _script(rest)
+
+
+def _taken(name: str, words: list[str], wrapping: Wrapping) -> tuple[int, Wrapping]:
+    """How many words are only wrapping."""
+    if name in _PLAIN:
+        return _options(words, 1, assigns=True), wrapping
+    if name == "timeout":
+        at = _options(words, 1)
+        return at + 1, replace(wrapping, timeout=seconds(words[at]) if at < len(words) else None)
+    if name == "flock":
+        at = _options(words, 1)
+        return (at + 1 if at + 1 < len(words) else 0), replace(wrapping, locked=True)
+    if name in ("xargs", "parallel"):
+        return _options(words, 1), replace(wrapping, looped=True)
+    if name == "find" and any(word in ("-exec", "-execdir") for word in words):
+        at = next(place for place, word in enumerate(words) if word in ("-exec", "-execdir"))
+        return at + 1, replace(wrapping, looped=True)
+    if name in _RETRYING:
+        return _retried(words, wrapping)
+    return 0, wrapping
+
+
+def _retried(words: list[str], wrapping: Wrapping) -> tuple[int, Wrapping]:
+    at, numbers = 1, list[int]()
+    while at < len(words) and (words[at].startswith("-") or re.fullmatch(r"\d+s?", words[at])):
+        numbers += [int(found) for found in re.findall(r"\d+", words[at])]
+        at += 1
+    return at, replace(wrapping, retried=True, bound=numbers[0] if numbers else None)
+
+
+def _options(words: list[str], at: int, *, assigns: bool = False) -> int:
+    """The place of the first word that is no option."""
+    while at < len(words):
+        if words[at] == "--":
+            return at + 1
+        if words[at].startswith("-") and len(words[at]) > 1:
+            at += 2 if words[at] in _TAKES_VALUE.get(words[0].rsplit("/", 1)[-1], ()) else 1
+        elif assigns and _ASSIGNS.match(words[at]):
+            at += 1
+        else:
+            break
+    return at
+
+
+def _script(words: list[str]) -> str | None:
+    """The text of `bash -c '…'` and `eval '…'`."""
+    name = words[0].rsplit("/", 1)[-1] if words else ""
+    if name in _SHELLS:
+        for place, word in enumerate(words[1:], 1):
+            if re.fullmatch(r"-[a-z]*c", word) and place + 1 < len(words):
+                return words[place + 1]
+    return " ".join(words[1:]) if name == "eval" and len(words) > 1 else None
+
+
+def seconds(text: str) -> float | None:
+    """A length of time as `timeout` takes it."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text)
+    return float(match[1]) * _UNITS[match[2]] if match else None

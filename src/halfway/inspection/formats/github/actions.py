@@ -1,0 +1,247 @@
+"""Steps that use an action: known ones have their effect, local ones are followed, the rest cannot be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from halfway.inspection.formats.bash.evidence import notice, receiver
+from halfway.inspection.formats.bash.frame import Frame
+from halfway.inspection.formats.bash.origin import Origin, varies, worst
+from halfway.inspection.formats.bash.steps import NAMED, unknown_effect
+from halfway.inspection.formats.sequence import Draft, slug
+from halfway.inspection.model import Bearing, Effect, Fact, Identity, Kind, Mark, Receiver, Repeat, Span, Step, Unread, When
+from halfway.inspection.quoting import quoted
+from halfway.inspection.source import Node, Source
+
+UNKNOWN_ACTION = "{what} is an action that is not known: what it does outside cannot be read"
+_HARMLESS = re.compile(
+    r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release)|github/codeql)|docker/build-push-action|setup|checkout|cache|login|configure|credential|install|lint"
+    r"|test|coverage|codecov|artifact|toolchain|rust-cache|qemu|buildx|metadata|paths-filter|changed-files|auth\b|harden|create-github-app-token|summary|scan"
+)
+_OUTWARD = re.compile(
+    r"(?i)deploy|publish|release|push|upload|send|notif|mail|slack|discord|telegram|teams|webhook|dispatch|comment|issue|create|merge|promot|post|tag"
+)
+_NAMES = (
+    "tag",
+    "tag_name",
+    "tag-name",
+    "tags",
+    "version",
+    "name",
+    "release",
+    "release_name",
+    "ref",
+    "image",
+    "package",
+    "environment",
+    "stack",
+    "service",
+    "branch",
+)
+_KEYS = re.compile(r"(?i)idempoten|dedup|client[-_]?token|request[-_]?id")
+_TO = (
+    "to",
+    "recipient",
+    "recipients",
+    "channel",
+    "channel-id",
+    "channel_id",
+    "chat_id",
+    "room",
+    "phone",
+    "webhook",
+    "webhook_url",
+    "webhook-url",
+    "slack_webhook",
+)
+_SAYS = ("text", "message", "body", "payload", "subject", "content", "title", "status", "custom_payload")
+_REST = re.compile(r"\b(?:github|octokit)\.rest\.(\w+)\.(\w+)\s*\(|\b(?:github|octokit)\.(issues|repos|pulls|git|actions)\.(\w+)\s*\(")
+_FETCH = re.compile(r"\bfetch\(\s*([^,)]{1,200})\s*,\s*\{[^}]{0,400}?method:\s*['\"](\w+)", re.DOTALL)
+_READS = ("get", "list", "check", "compare", "download")
+
+
+def told(uses: str) -> str:
+    """The name of an action without its version."""
+    return uses.split("@", 1)[0]
+
+
+def action(step: Node, uses: str, inputs: Mapping[str, Node], frame: Frame) -> Iterator[Draft]:
+    """An action that is not of this repository."""
+    given = {name: node.text for name, node in inputs.items()}
+    if told(uses) == "actions/github-script":
+        yield from _github_script(inputs.get("script"), step, frame)
+        return
+    effect = frame.given.knowledge.uses(uses, given)
+    made = _step(step, uses, frame)
+    if effect is None:
+        doubtful = _doubtful(uses, given)
+        opaque = Unread(uses, UNKNOWN_ACTION, made.span) if doubtful else None
+        yield Draft(replace(made, opaque=opaque), frame.when, wide=True)
+        return
+    yield Draft(_acting(made, effect, inputs, step, frame) if effect.outward else made, frame.when, wide=True)
+
+
+def _doubtful(uses: str, given: Mapping[str, str]) -> bool:
+    name = told(uses)
+    if _HARMLESS.search(name):
+        return False
+    return bool(_OUTWARD.search(name)) or any("secrets." in value and "GITHUB_TOKEN" not in value for value in given.values())
+
+
+def _step(step: Node, uses: str, frame: Frame) -> Step:
+    node = step.get("uses")
+    return Step(
+        id=f"{frame.id}/{slug(told(uses))}",
+        name=frame.name or told(uses),
+        unit=frame.unit,
+        scope=frame.scope,
+        order=0,
+        span=node.span,
+        quote=frame.source.fact(node.span).quote,
+        repeaters=frame.repeaters,
+        timeout=frame.timeout,
+        timeout_known=frame.timeout_known,
+        on_error=frame.on_error,
+        gate=frame.gate,
+        condition=frame.condition,
+        needs_output_of=frame.needs,
+        guard=frame.guard,
+        marks=frozenset({Mark.IN_LOOP}) if frame.in_loop else frozenset(),
+        extra={**frame.extra, **_moving(uses)},
+    )
+
+
+def _moving(uses: str) -> dict[str, str]:
+    """A reference that means something else tomorrow."""
+    ref = uses.rsplit("@", 1)[-1] if "@" in uses else ""
+    return {"moving": uses} if ref in ("main", "master", "latest", "develop", "HEAD") else {}
+
+
+def _acting(step: Step, effect: Effect, inputs: Mapping[str, Node], node: Node, frame: Frame) -> Step:
+    identity = _identity(effect, inputs, node, frame)
+    skips = next(
+        (value for name, value in inputs.items() if re.match(r"skip[-_](?:existing|duplicate)", name) and value.text == "true"), None
+    )
+    texts = " ".join(value.text for name, value in inputs.items() if name.lower() in _SAYS)
+    texts += " ".join(value.text for _, value in node.get("env").items())
+    recovery = {Mark.RECOVERY} if frame.when is When.ERROR else set[Mark]()
+    facts = [frame.source.fact(span) for span in (identity.span, skips.span if skips else None) if span is not None and span != step.span]
+    arguments = " ".join(inputs[name].text for name in ("claude_args", "codex-args", "max_turns", "allowed_tools") if name in inputs)
+    return replace(
+        step,
+        effect=replace(effect, receiver=_receiver(effect, inputs, node)),
+        identity=identity,
+        guard=skips.span if skips is not None else step.guard,
+        marks=step.marks | recovery | notice(effect.kinds, f"{texts} {step.name}", frame.when),
+        facts=(*step.facts, *(fact for fact in facts if fact.span.file == frame.source.path)),
+        extra={**step.extra, **({"arguments": quoted(arguments)} if arguments else {})},
+    )
+
+
+def _identity(effect: Effect, inputs: Mapping[str, Node], step: Node, frame: Frame) -> Identity:
+    for name, node in inputs.items():
+        if _KEYS.search(name) and node.text:
+            found = _origin(node.text, frame)
+            bearing = Bearing.STABLE if found.bearing is Bearing.NATURAL else found.bearing
+            return Identity(bearing, quoted(node.text, 80), found.span or node.span)
+    span = step.get("uses").span
+    if not (effect.kinds & NAMED or effect.repeat in (Repeat.REJECTS, Repeat.MERGES, Repeat.SAFE)):
+        return Identity(Bearing.NONE, "", span)
+    named = [(node, _origin(node.text, frame)) for name, node in inputs.items() if name.lower() in _NAMES and varies(node.text)]
+    if not named:
+        plain = next(
+            (node for name, node in inputs.items() if name.lower() in ("tag", "tag_name", "tag-name", "tags", "image") and node.text), None
+        )
+        return Identity(
+            Bearing.NATURAL, quoted(plain.text if plain is not None else effect.told, 80), span if plain is None else plain.span
+        )
+    least = worst([origin for _, origin in named])
+    node = next(node for node, origin in named if origin == least)
+    return Identity(least.bearing, quoted(node.text, 80), least.span or node.span)
+
+
+def _origin(text: str, frame: Frame) -> Origin:
+    return worst([frame.expression(inner) for inner in re.findall(r"\$\{\{(.*?)\}\}", text, re.DOTALL)])
+
+
+def _receiver(effect: Effect, inputs: Mapping[str, Node], step: Node) -> Receiver:
+    if Kind.NOTIFY not in effect.kinds or effect.receiver is not Receiver.UNKNOWN:
+        return effect.receiver
+    to = [node.text for name, node in inputs.items() if name.lower() in _TO]
+    to += [node.text for name, node in step.get("env").items() if "WEBHOOK" in name.upper() or "CHANNEL" in name.upper()]
+    return receiver(" ".join(to)) if to else Receiver.UNKNOWN
+
+
+# ── scripts for GitHub's own interface ──
+
+
+def _github_script(script: Node | None, step: Node, frame: Frame) -> Iterator[Draft]:
+    """The calls of a script in JavaScript, in the order of the text; loops and conditions in it are not followed."""
+    base = _step(step, step.get("uses").text, frame)
+    found = sorted([*_calls(script, frame), *_fetches(script, frame)], key=lambda pair: pair[0]) if script is not None else []
+    for line, effect in found:
+        assert script is not None
+        span = Span(script.span.file, min(script.first_line + line - 1, max(script.span.end, script.span.line)), at=script.span.at)
+        made = _acting(base, effect, {}, step, frame)
+        own = Identity(made.identity.bearing, made.identity.expression, span) if made.identity is not None else None
+        yield Draft(
+            replace(
+                made,
+                id=f"{frame.id}/{slug(effect.told)}",
+                name=frame.name or effect.told,
+                span=span,
+                quote=frame.source.fact(span).quote,
+                identity=own,
+                facts=_no_facts(),
+            ),
+            frame.when,
+            wide=True,
+        )
+    if not found:
+        yield Draft(base, frame.when, wide=True)
+
+
+def _no_facts() -> tuple[Fact, ...]:
+    return ()
+
+
+def _calls(script: Node, frame: Frame) -> Iterator[tuple[int, Effect]]:
+    for match in _REST.finditer(script.text):
+        name = f"github.rest.{match[1] or match[3]}.{match[2] or match[4]}"
+        effect = frame.given.knowledge.call(name, {})
+        if effect is None and not (match[2] or match[4]).startswith(_READS):
+            effect = unknown_effect(name)
+        if effect is not None and effect.outward:
+            yield script.text.count("\n", 0, match.start()) + 1, effect
+
+
+def _fetches(script: Node, frame: Frame) -> Iterator[tuple[int, Effect]]:
+    for match in _FETCH.finditer(script.text):
+        effect = frame.given.knowledge.http(match[2].upper(), match[1].strip("'\"` "))
+        if effect is not None and effect.outward:
+            yield script.text.count("\n", 0, match.start()) + 1, effect
+
+
+def sources(step: Node) -> str:
+    """All texts of a step together."""
+    return " ".join(_all(step))
+
+
+def _all(node: Node) -> Iterator[str]:
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one.value, dict):
+            waiting.extend(one.value.values())
+        elif isinstance(one.value, list):
+            waiting.extend(one.value)
+        elif one.there:
+            yield one.text
+
+
+def local(source: Source, uses: str) -> tuple[str, ...]:
+    """Where the definition of an action of this repository may stand."""
+    path = uses.removeprefix("./").rstrip("/")
+    return f"{path}/action.yml", f"{path}/action.yaml"

@@ -1,0 +1,118 @@
+"""Inputs of a manual start that nothing uses, and fields of events that a trigger does not bring: the way of recovery is broken there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from halfway.inspection.formats.github.triggers import events
+from halfway.inspection.model import Fact, Step
+from halfway.inspection.source import Node, Source
+
+_FIELD = re.compile(r"\bgithub\.event\.([a-z_]+)")
+_EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+_REF = re.compile(r"github\.ref_name|\bGITHUB_REF(?:_NAME)?\b|github\.ref\b")
+_VERSION = re.compile(r"(?i)version|tag|ref|release")
+_COMMON = frozenset({"action", "repository", "sender", "organization", "installation", "enterprise"})
+_BRINGS = {
+    "schedule": {"schedule", "workflow"},
+    "workflow_dispatch": {"inputs", "ref", "workflow"},
+    "repository_dispatch": {"client_payload", "branch"},
+}
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Something that a start does not bring, or brings in vain."""
+
+    name: str
+    fact: Fact
+    asked: str = ""  # the text that takes the value, as it stands in expressions
+
+
+def broken(root: Node, source: Source) -> tuple[Broken, ...]:
+    """All of a workflow, in the order of the file."""
+    unused = list(_unused(root, source))
+    found = [*unused, *_instead(unused, root, source), *_missing(root, source)]
+    return tuple(sorted(found, key=lambda one: one.fact.span))
+
+
+def _unused(root: Node, source: Source) -> Iterator[Broken]:
+    inputs = root.get("on", "workflow_dispatch", "inputs")
+    if re.search(
+        r"toJSON\(\s*(?:github\.event\.)?inputs\s*\)|toJSON\(\s*github(?:\.event)?\s*\)|GITHUB_EVENT_PATH", source.text, re.IGNORECASE
+    ):
+        return
+    for name, node in inputs.items():
+        if not re.search(rf"\binputs(?:\.{re.escape(name)}\b(?![-\w])|\[['\"]{re.escape(name)}['\"]\])", source.text):
+            yield Broken(name, source.fact(node.span))
+
+
+def _instead(unused: list[Broken], root: Node, source: Source) -> Iterator[Broken]:
+    """The version that a person names is not used, and that of the branch is."""
+    if not any(_VERSION.search(one.name) for one in unused):
+        return
+    for node in _texts(root.get("jobs")):
+        for offset, line in enumerate(source.lines[node.first_line - 1 : node.span.end]):
+            match = _REF.search(line)
+            if match is not None and not _guarded(line):
+                span = source.span(node.first_line + offset, at=node.span.at)
+                yield Broken(match[0], source.fact(span), match[0])
+
+
+def _missing(root: Node, source: Source) -> Iterator[Broken]:
+    # A start by hand, by the clock or by another program is the way of recovery; only there a person would be misled.
+    known = [(name, _BRINGS[name]) for name, _ in events(root) if name in ("workflow_dispatch", "schedule", "repository_dispatch")]
+    for job in (job for _, job in root.get("jobs").items()):
+        for step in list(job.get("steps").each()) or [job]:
+            if re.search(r"event_name|github\.event\b", job.get("if").text + step.get("if").text):
+                continue  # it asks first what started it
+            yield from _missing_in(step, known, source)
+
+
+def _missing_in(step: Node, known: list[tuple[str, set[str]]], source: Source) -> Iterator[Broken]:
+    for node in _texts(step):
+        for expression in _EXPRESSION.findall(node.text):
+            if _guarded(expression):
+                continue
+            for name in _FIELD.findall(expression):
+                without = [trigger for trigger, fields in known if name not in fields and name not in _COMMON]
+                if without:
+                    line = _line(node, f"github.event.{name}", source)
+                    span = source.span(line, at=node.span.at)
+                    yield Broken(f"github.event.{name} ({', '.join(without)})", source.fact(span), f"github.event.{name}")
+
+
+def _guarded(text: str) -> bool:
+    """Another value is taken where it is missing."""
+    return "||" in text or "&&" in text or "event_name" in text
+
+
+def _line(node: Node, text: str, source: Source) -> int:
+    for number in range(node.first_line, node.span.end + 1):
+        if text in source.line(number):
+            return number
+    return node.span.line
+
+
+def _texts(node: Node) -> Iterator[Node]:
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one.value, str):
+            yield one
+        elif isinstance(one.value, dict):
+            waiting.extend(reversed(list(one.value.values())))
+        elif isinstance(one.value, list):
+            waiting.extend(reversed(one.value))
+
+
+def marked(step: Step, texts: str, found: tuple[Broken, ...]) -> Step:
+    """The step with what is broken of the values that flow into it."""
+    mine = [one for one in found if one.asked and one.asked in texts]
+    if not mine or step.effect is None:
+        return step
+    names = "; ".join(dict.fromkeys(one.name for one in mine))
+    facts = tuple(dict.fromkeys(one.fact for one in mine))
+    return replace(step, extra={**step.extra, "broken_inputs": names}, facts=(*step.facts, *facts))

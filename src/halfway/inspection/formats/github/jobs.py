@@ -1,0 +1,172 @@
+"""The jobs of a workflow in the order in which they are done, with the steps of each; workflows that are called are followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from halfway.inspection.formats import Given
+from halfway.inspection.formats.bash.frame import Frame
+from halfway.inspection.formats.github.expressions import Job, never, when
+from halfway.inspection.formats.github.inputs import Broken
+from halfway.inspection.formats.github.steps import NOT_GIVEN, Making, fill, keyed, made
+from halfway.inspection.formats.github.triggers import repeaters
+from halfway.inspection.formats.sequence import Draft, happens, joined, slug
+from halfway.inspection.model import Gate, Mark, OnError, Repeater, Repeating, Span, Step, Unread, When
+from halfway.inspection.quoting import quoted
+from halfway.inspection.source import Node, Source
+
+MOST_CALLS = 4  # workflows within one another
+TOO_DEEP = "{what} is more than four workflows deep"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A job with its steps."""
+
+    name: str
+    node: Node
+    needs: tuple[str, ...]
+    when: When
+    drafts: tuple[Draft, ...]
+
+
+@dataclass(frozen=True)
+class Calling:
+    """The workflow that is read, and what called it."""
+
+    root: Node
+    source: Source
+    given: Given
+    broken: tuple[Broken, ...] = ()
+    prefix: str = ""
+    repeaters: tuple[Repeater, ...] = ()
+    condition: str = ""
+    gate: Gate | None = None
+    files: tuple[str, ...] = ()
+
+
+def units(calling: Calling) -> list[Unit]:
+    """All jobs, those first that others need."""
+    jobs: dict[str, Job] = {}
+    for name, node in calling.root.get("jobs").items():
+        jobs[name] = Job(calling.prefix + name, node, calling.root, keyed(node.get("steps")), jobs)
+    done: dict[str, list[Unit]] = {}
+    for name in _order(jobs):
+        before = tuple(need.text for need in jobs[name].node.get("needs").each())
+        happened = any(happens(unit.drafts) for other in _before(name, jobs) for unit in done.get(other, ()))
+        done[name] = [] if never(jobs[name].node.get("if").text) else list(_unit(name, jobs[name], before, calling, happened))
+    return [unit for name in done for unit in _wired(done[name], done)]
+
+
+def _wired(mine: list[Unit], done: dict[str, list[Unit]]) -> Iterator[Unit]:
+    """What a job needs, by the names of units: a called workflow has several."""
+    own = {unit.name for unit in mine}
+    for unit in mine:
+        names = [other.name for need in unit.needs for other in done.get(need, ())]
+        yield replace(unit, needs=tuple(need for need in unit.needs if need in own) + tuple(names))
+
+
+def _order(jobs: dict[str, Job]) -> list[str]:
+    found: list[str] = []
+    left = list(jobs)
+    while left:
+        ready = [name for name in left if all(need.text in found or need.text not in jobs for need in jobs[name].node.get("needs").each())]
+        ready = ready or left[:1]  # a circle is no order; the file's will do
+        found += ready
+        left = [name for name in left if name not in ready]
+    return found
+
+
+def _before(name: str, jobs: dict[str, Job]) -> set[str]:
+    found, waiting = set[str](), [name]
+    while waiting:
+        for need in jobs[waiting.pop()].node.get("needs").each():
+            if need.text in jobs and need.text not in found:
+                found.add(need.text)
+                waiting.append(need.text)
+    return found
+
+
+def _unit(name: str, job: Job, before: tuple[str, ...], calling: Calling, happened: bool) -> Iterator[Unit]:
+    frame = _frame(job, calling)
+    if job.node.get("uses"):
+        yield from _called(job, frame, before, calling)
+        return
+    making = Making(job, frame, calling.broken)
+    found = [draft for key, step in job.steps.items() for draft in made(key, step, making)]
+    yield Unit(job.unit, job.node, before, when(job.node.get("if").text), tuple(joined(found, happened)))
+
+
+def _frame(job: Job, calling: Calling) -> Frame:
+    node, condition = job.node, job.node.get("if").text
+    minutes = node.get("timeout-minutes").number
+    environment = node.get("environment")
+    gate = Gate("environment", environment.span) if environment else calling.gate
+    own = calling.repeaters or repeaters(calling.root, node)
+    matrix = node.get("strategy", "matrix")
+    if calling.repeaters:
+        own = tuple(replace(one, span=node.span) if one.kind is Repeating.UNIT_RERUN else one for one in own)
+    return Frame(
+        source=calling.source,
+        given=calling.given,
+        unit=job.unit,
+        scope=job.unit,
+        id="/".join(slug(part) for part in job.unit.split("/")),
+        place=lambda line, end: Span(calling.source.path, line, end),
+        repeaters=own,
+        timeout=None if minutes is None else minutes * 60,
+        timeout_known=True,
+        on_error=OnError.STOP,
+        condition=" && ".join(part for part in (calling.condition, condition) if part),
+        when=_inherited(condition),
+        gate=gate,
+        needs=job.needs(condition),
+        guard=job.look(condition),
+        in_loop=bool(matrix),
+        passing="self-hosted" not in [label.text for label in node.get("runs-on").each()],
+        followed=(calling.source.path,),
+        extra=_extra(job, matrix),
+    )
+
+
+def _inherited(condition: str) -> When:
+    """A job that runs only after a failure is on the way of the failure with all its steps."""
+    return When.ERROR if when(condition) is When.ERROR else When.SUCCESS
+
+
+def _extra(job: Job, matrix: Node) -> dict[str, str]:
+    found = {"environment": quoted(job.node.get("environment").text or job.node.get("environment", "name").text, 80)}
+    if matrix:
+        found["fail_fast"] = "false" if job.node.get("strategy", "fail-fast").text == "false" else "true"
+    return {name: value for name, value in found.items() if value}
+
+
+def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -> Iterator[Unit]:
+    """The jobs of a workflow that is called."""
+    uses = job.node.get("uses")
+    source = calling.given.beside(calling.source, uses.text) if uses.text.startswith("./") else None
+    root = None if source is None else source.yaml
+    deep = len(calling.files) >= MOST_CALLS or (source is not None and source.path in (*calling.files, calling.source.path))
+    if source is None or root is None or deep or not root.get("jobs"):
+        why = TOO_DEEP if deep else NOT_GIVEN
+        yield Unit(job.unit, job.node, before, when(job.node.get("if").text), (Draft(_opaque(uses, why, frame), frame.when, wide=True),))
+        return
+    given = {name: node.text for name, node in job.node.get("with").items()}
+    inputs = {name: node.get("default").text for name, node in root.get("on", "workflow_call", "inputs").items()} | given
+    inner = Calling(
+        fill(root, inputs), source, calling.given, calling.broken, f"{job.unit}/", frame.repeaters, frame.condition, frame.gate,
+        (*calling.files, calling.source.path),
+    )  # fmt: skip
+    for unit in units(inner):
+        yield unit if unit.needs else replace(unit, needs=before)
+
+
+def _opaque(uses: Node, why: str, frame: Frame) -> Step:
+    return Step(
+        id=frame.id, name=uses.text, unit=frame.unit, scope=frame.scope, order=0, span=uses.span, quote=frame.source.fact(uses.span).quote,
+        repeaters=frame.repeaters, timeout=frame.timeout, timeout_known=False, gate=frame.gate, condition=frame.condition,
+        needs_output_of=frame.needs,
+        opaque=Unread(uses.text, why, uses.span), marks=frozenset({Mark.IN_LOOP}) if frame.in_loop else frozenset(),
+        extra=dict(frame.extra),
+    )  # fmt: skip

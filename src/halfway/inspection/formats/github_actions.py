@@ -1,0 +1,118 @@
+"""Reads workflows and composite actions of GitHub Actions. The unit is the job: whoever does one again does all its steps again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from halfway.inspection.formats import Given
+from halfway.inspection.formats.github.inputs import broken
+from halfway.inspection.formats.github.jobs import Calling, Unit, units
+from halfway.inspection.formats.github.triggers import guards, triggers
+from halfway.inspection.formats.sequence import Draft, edges, ends, numbered
+from halfway.inspection.formats.shell import secrets
+from halfway.inspection.model import Edge, Flow, Kind, Mark, RunLog, Span, Starting, Step, Trigger, When
+from halfway.inspection.quoting import quoted
+from halfway.inspection.source import Node, Source
+
+_MAY_BE = re.compile(r"^\s*[\"']?(?:jobs|runs)[\"']?\s*:", re.MULTILINE)
+
+
+class GithubActions:
+    """The reader of `.github/workflows/*.yml` and of `action.yml`."""
+
+    name = "github-actions"
+
+    def takes(self, source: Source, /) -> bool:
+        """Jobs that have steps or call a workflow, and something that starts them; or a composite action."""
+        if not _MAY_BE.search(source.text) and not source.text.lstrip().startswith("{"):
+            return False
+        root = source.yaml
+        if root is None:
+            return False
+        jobs = [job for _, job in root.get("jobs").items()]
+        workflow = root.get("on").there and any(job.get("steps").there or job.get("uses").there for job in jobs)
+        return workflow or root.get("runs", "using").text == "composite"
+
+    def flows(self, source: Source, given: Given, /) -> Iterator[Flow]:
+        """The one automation of a workflow; a composite action has one only if nothing that was given uses it."""
+        root = source.yaml
+        if root is None:
+            return
+        if root.get("runs", "using").text == "composite":
+            if not _used(source, given):
+                yield _flow(_as_workflow(root), source, given, (Trigger(Starting.CALL, root.get("runs").span),))
+        else:
+            yield _flow(root, source, given, triggers(root, source))
+
+    def runs(self, source: Source, given: Given, /) -> Iterator[RunLog]:
+        """A definition tells of no runs."""
+        yield from ()
+
+
+def _used(source: Source, given: Given) -> bool:
+    folder = str(PurePosixPath(source.path).parent)
+    name = re.escape(PurePosixPath(folder).name)
+    return any(
+        re.search(rf"uses:\s*[\"']?\./\S*{name}/?[\"']?\s*$", other.text, re.MULTILINE)
+        for other in given.sources.values()
+        if other is not source
+    )
+
+
+def _as_workflow(root: Node) -> Node:
+    """A composite action as a workflow of one job."""
+    runs = root.get("runs")
+    job = Node({"steps": runs.get("steps")}, runs.span)
+    jobs = Node({"action": job}, runs.span)
+    return Node({"name": root.get("name"), "on": Node("workflow_call", runs.span), "jobs": jobs}, root.span)
+
+
+def _flow(root: Node, source: Source, given: Given, started: tuple[Trigger, ...]) -> Flow:
+    found = broken(root, source)
+    jobs = units(Calling(root, source, given, found))
+    placed = numbered([draft for unit in jobs for draft in unit.drafts])
+    by_unit: dict[str, list[Draft]] = {unit.name: [] for unit in jobs}
+    for draft in placed:
+        by_unit[draft.step.unit].append(draft)
+    steps = tuple(draft.step for draft in placed)
+    # A field that is missing counts where it flows into an effect; an empty reference of a checkout does no harm.
+    flowing = " ".join(step.extra.get("broken_inputs", "") for step in steps)
+    found = tuple(one for one in found if one.asked == "" or not one.asked.startswith("github.event.") or one.name in flowing)
+    notice = next((draft.step.span for draft in placed if _tells(draft)), None)
+    return Flow(
+        id=source.path,
+        name=quoted(root.get("name").text, 80) or PurePosixPath(source.path).stem,
+        format=GithubActions.name,
+        file=source.path,
+        span=Span(source.path, 1, len(source.lines)),
+        steps=steps,
+        edges=tuple(_edges(jobs, by_unit)),
+        triggers=started,
+        guards=guards(root, list(root.get("jobs").items())),
+        failure_notice=notice,
+        unread=tuple(dict.fromkeys(step.opaque for step in steps if step.opaque is not None)),
+        secrets=tuple(secrets(source)),
+        extra={"broken_inputs": "; ".join(dict.fromkeys(one.name for one in found))} if found else {},
+        facts=tuple(dict.fromkeys(one.fact for one in found)),
+    )
+
+
+def _tells(draft: Draft) -> bool:
+    """Whether somebody hears of a failure."""
+    step: Step = draft.step
+    if step.effect is None or not step.effect.kinds & {Kind.NOTIFY, Kind.CREATE}:
+        return False
+    return draft.when is When.ERROR or Mark.FAILURE_NOTICE in step.marks or (draft.when is When.ALWAYS and Kind.NOTIFY in step.effect.kinds)
+
+
+def _edges(jobs: list[Unit], by_unit: dict[str, list[Draft]]) -> Iterator[Edge]:
+    """Within a job one step after the other; a job begins where those end that it needs."""
+    last: dict[str, list[str]] = {}
+    for unit in jobs:
+        mine = by_unit[unit.name]
+        before = list(dict.fromkeys(id for need in unit.needs for id in last.get(need, ())))
+        yield from (Edge(id, draft.step.id, unit.when) for draft in mine[:1] for id in before)
+        yield from edges(mine)
+        last[unit.name] = ends(mine) or before
