@@ -60,14 +60,15 @@ def judge(case: Case, findings: Sequence[Finding]) -> Judgement:
 def rank(case: Case, finding: Finding) -> Rank:
     """How grave a finding is, part by part; a card can print it, so that the order can be checked."""
     step = step_of(case, finding.step)
-    known = step is not None
+    if step is None:
+        return finding.severity, 0, False, False, False, False, -finding.span.line
     return (
         finding.severity,
         weight(step),
-        known and bool(automatic(step)),
-        known and outcome(case, step) is Outcome.UNKNOWN,
-        known and step.effect is not None and step.effect.reversible is Reversible.NO,
-        known and not step.kept,
+        bool(automatic(step)),
+        outcome(case, step) is Outcome.UNKNOWN,
+        step.effect is not None and step.effect.reversible is Reversible.NO,
+        not step.kept,
         -finding.span.line,
     )
 

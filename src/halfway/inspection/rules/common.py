@@ -140,7 +140,9 @@ class Ways:
     def after(self, step: Step) -> tuple[Step, ...]:
         """What is done later when all goes well."""
         if step.id not in self._after:
-            self._after[step.id] = tuple(one for one in self._reached([step.id], step) if not one.marks & {Mark.FAILURE_NOTICE, Mark.RECOVERY})
+            self._after[step.id] = tuple(
+                one for one in self._reached([step.id], step) if not one.marks & {Mark.FAILURE_NOTICE, Mark.RECOVERY}
+            )
         return self._after[step.id]
 
     def failing(self, step: Step) -> tuple[Step, ...]:
