@@ -31,7 +31,7 @@ from halfway.inspection.model import (
     Unread,
     When,
 )  # fmt: skip
-from halfway.inspection.quoting import quoted
+from halfway.inspection.quoting import quoted, safe
 from halfway.inspection.source import Unreadable
 
 MOST_FILES = 5  # scripts within scripts
@@ -210,7 +210,7 @@ def _on_error(command: Command, script: Script, frame: Frame) -> OnError:
 
 
 def _condition(command: Command, frame: Frame) -> str:
-    return quoted(" && ".join(part for part in (frame.condition, *command.conditions) if part))
+    return " ".join(safe(" && ".join(part for part in (frame.condition, *command.conditions) if part)).split())
 
 
 def _when(command: Command, frame: Frame) -> When:

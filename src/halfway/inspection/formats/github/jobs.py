@@ -13,7 +13,7 @@ from halfway.inspection.formats.github.steps import NOT_GIVEN, Making, fill, key
 from halfway.inspection.formats.github.triggers import repeaters
 from halfway.inspection.formats.sequence import Draft, happens, joined, slug
 from halfway.inspection.model import Gate, Mark, OnError, Repeater, Repeating, Span, Step, Unread, When
-from halfway.inspection.quoting import quoted
+from halfway.inspection.quoting import quoted, safe
 from halfway.inspection.source import Node, Source
 
 MOST_CALLS = 4  # workflows within one another
@@ -118,7 +118,7 @@ def _frame(job: Job, calling: Calling) -> Frame:
         timeout=None if minutes is None else minutes * 60,
         timeout_known=True,
         on_error=OnError.STOP,
-        condition=" && ".join(part for part in (calling.condition, condition) if part),
+        condition=" && ".join(part for part in (calling.condition, " ".join(safe(condition).split())) if part),
         when=_inherited(condition),
         gate=gate,
         needs=job.needs(condition),

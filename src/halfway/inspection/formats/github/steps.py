@@ -16,7 +16,7 @@ from halfway.inspection.formats.github.expressions import HOPS, Job, never, plac
 from halfway.inspection.formats.github.inputs import Broken, marked
 from halfway.inspection.formats.sequence import Draft, slug
 from halfway.inspection.model import Gate, OnError, Repeater, Repeating, Span, Step, Unread, When
-from halfway.inspection.quoting import quoted
+from halfway.inspection.quoting import quoted, safe
 from halfway.inspection.source import Node, Source, Unreadable
 
 MOST_ACTIONS = 5  # composite actions within one another
@@ -77,7 +77,7 @@ def _frame(key: str, step: Node, making: Making) -> Frame:
         place=placed(step.get("run")),
         timeout=min(limits, default=None),
         on_error=OnError.CONTINUE if step.get("continue-on-error").text not in ("", "false") else outer.on_error,
-        condition=" && ".join(part for part in (outer.condition, condition) if part),
+        condition=" && ".join(part for part in (outer.condition, " ".join(safe(condition).split())) if part),
         when=ending if ending is not When.SUCCESS else outer.when,
         needs=tuple(scope for scope in dict.fromkeys((*outer.needs, *own_needs)) if scope != f"{outer.scope}/{key}"),
         guard=job.look(condition) or outer.guard,
