@@ -80,11 +80,17 @@ def _line(case: Case, step: Step) -> StepLine:
     effect, ran, action = step.effect, ran_as(case, step), _action(case, step)
     answer, why = repeatable(step)
     return StepLine(
-        name=step.name, span=step.span, kinds=tuple(sorted(effect.kinds)), told=effect.told, certain=effect.certain,
+        name=label(step), span=step.span, kinds=tuple(sorted(effect.kinds)), told=effect.told, certain=effect.certain,
         outcome=outcome(case, step), evidence=None if ran is None else ran.fact, repeatable=answer, why=why, category=category(step),
         compensation="" if action is None else action.compensation, probe="" if action is None else action.probe,
         sourced=action is not None and action.trust == "verified", person=bool(effect.kinds & (CONSEQUENTIAL | {Kind.UNKNOWN})),
     )  # fmt: skip
+
+
+def label(step: Step) -> str:
+    """What the step is called; a step of a job that does several things is told with what it does."""
+    told = "" if step.effect is None else step.effect.told
+    return step.name if not told or told in step.name else f"{step.name} ({told})"
 
 
 def _action(case: Case, step: Step) -> Action | None:
@@ -99,19 +105,21 @@ def _evidence(case: Case) -> Iterator[Said]:
         if repeatable(step)[0] is Repeatable.PROVEN:
             continue
         if action is not None and action.key is not None:
-            yield Said("of {step} the key of the call ({where}) and the id that came back", {"step": step.name, "where": action.key.where})
+            yield Said(
+                "of {step} the key of the call ({where}) and the id that came back", {"step": label(step), "where": action.key.where}
+            )
         else:
-            yield Said("of {step} the id that came back", {"step": step.name})
+            yield Said("of {step} the id that came back", {"step": label(step)})
 
 
 def _stop_conditions(case: Case) -> Iterator[Said]:
     for step in outward(case.flow):
         if repeatable(step)[0] in (Repeatable.NO, Repeatable.UNKNOWN):
             yield Said(
-                "{step} ended with an error, a timeout or a cancel: nothing is repeated before it was looked for", {"step": step.name}
+                "{step} ended with an error, a timeout or a cancel: nothing is repeated before it was looked for", {"step": label(step)}
             )
         if any(one.automatic and one.kind is Repeating.REPLAY for one in step.repeaters):
-            yield Said("an automatic replay of {step} is off", {"step": step.name})
+            yield Said("an automatic replay of {step} is off", {"step": label(step)})
 
 
 def _approver(case: Case) -> Said:
