@@ -11,6 +11,7 @@ import itertools
 import re
 import struct
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,10 @@ TABLES = {
     "ANSWERS",
     "CATEGORIES",
     "SEVERITIES",
+    "KINDS",
+    "REPEATS",
+    "REVERSIBLE",
+    "TRUSTS",
     "remedies",
 }  # every text in these dictionaries is told to people
 TOLD = {"source", "problem", "remedy", "reason"}  # ... and every text passed under these names
@@ -46,6 +51,7 @@ SPOKEN = {
     ("ordering.py", "told"),
     ("ordering.py", "instead"),
 }  # functions that answer with words
+INSPECTION = "inspection"  # its sentences are told with their parts, and filled in last
 DOCUMENTED = "errors.py"
 HEADER = "# The catalogue of halfway in {language}; brought up to date by scripts/i18n.py."
 
@@ -56,7 +62,7 @@ def main() -> int:
     faults: list[str] = []
     for package, telling in PACKAGES:
         files = [path for path in sorted((ROOT / "src" / package).rglob("*.py")) if path.parent.name != AUTHORS]
-        texts = sorted({text for path in files for text in _texts(path, telling=telling)})
+        texts = sorted({text for path in files for text in _texts(path, telling=telling)} | set(_known(ROOT / "src" / package)))
         for language in LANGUAGES:
             faults += _bring_up_to_date(ROOT / "src" / package / "locale" / language / "LC_MESSAGES", language, texts, checking=checking)
     print("\n".join(faults) or "current", file=sys.stderr if faults else sys.stdout)
@@ -74,11 +80,27 @@ def _texts(path: Path, *, telling: bool) -> Iterator[str]:
             yield from _of_call(node, telling)
         elif telling and isinstance(node, ast.Assign | ast.AnnAssign) and _target(node) in TABLES and isinstance(node.value, ast.Dict):
             yield from filter(None, map(_text, node.value.values))
+        elif INSPECTION in path.parts and isinstance(node, ast.Assign):
+            yield from filter(None, [_sentence(node)])
         elif telling and isinstance(node, ast.Assign) and (_target(node) in TOLD or _is_template(node)):
             branches = (node.value.body, node.value.orelse) if isinstance(node.value, ast.IfExp) else (node.value,)
             yield from filter(None, map(_numbered, branches))
         elif telling and isinstance(node, ast.FunctionDef) and (path.name, node.name) in SPOKEN:
             yield from _of_words(node)
+
+
+def _sentence(node: ast.Assign) -> str | None:
+    """A sentence in capitals of an inspection keeps the names of its gaps: it is filled in by whoever shows it."""
+    text = _text(node.value)
+    told = text is not None and _target(node).isupper() and " " in text and (text.endswith(".") or "{" in text) and "\\" not in text
+    return text if told else None
+
+
+def _known(folder: Path) -> Iterator[str]:
+    """What the knowledge base says in words."""
+    for path in sorted(folder.rglob("*.toml")):
+        for row in tomllib.loads(path.read_text(encoding="utf-8")).get("action", []):
+            yield from (row["probe"], row["compensation"], *([row["key"]["where"]] if "key" in row else []))
 
 
 def _documented(path: Path) -> Iterator[str]:
@@ -109,6 +131,8 @@ def _of_call(call: ast.Call, telling: bool) -> Iterator[str]:
         yield from filter(None, (_text(keyword.value) for keyword in call.keywords if keyword.arg in TOLD))
         if name == "Said":
             yield from filter(None, map(_text, call.args[:1]))
+        if name == "Unread":
+            yield from filter(None, map(_text, call.args[1:2]))
         if name == "Skip":
             yield from filter(None, map(_text, call.args[1:2]))
         if name == "Rule":

@@ -12,7 +12,7 @@ from halfway.inspection.finding import Finding, Said, Severity
 from halfway.inspection.judging import Verdict
 from halfway.inspection.model import Outcome, Span
 
-VERDICTS = {Verdict.PROCEED: "proceed", Verdict.LIMITED: "limited trial", Verdict.STOP: "stop"}
+VERDICTS = {Verdict.PROCEED: "PROCEED", Verdict.LIMITED: "LIMITED TRIAL", Verdict.STOP: "STOP"}
 OUTCOMES = {
     Outcome.LANDED: "has happened",
     Outcome.NOT_EXECUTED: "was not executed",
@@ -107,8 +107,8 @@ def _repeat(line: StepLine) -> str:
 
 
 def _compensation(line: StepLine) -> str:
-    how = f", {line.compensation}" if line.compensation not in ("", "none") else ""
-    probe = f"; {_('look with')}: {line.probe}" if line.probe not in ("", "none") else f"; {_('no way to look is known')}"
+    how = f", {_(line.compensation)}" if line.compensation not in ("", "none") else ""
+    probe = f"; {_('look with')}: {_(line.probe)}" if line.probe not in ("", "none") else f"; {_('no way to look is known')}"
     return f"{line.name}: {_(CATEGORIES[line.category])}{how}{probe}"
 
 
@@ -119,7 +119,7 @@ def _people(card: Card) -> Iterator[str]:
 
 
 def _verdict(card: Card) -> Iterator[str]:
-    yield _(VERDICTS[card.verdict]).upper()
+    yield _(VERDICTS[card.verdict])
     for one in card.reasons[:3]:
         yield f"{one.code}  {said(one.said)}"
     if card.verdict is Verdict.PROCEED:

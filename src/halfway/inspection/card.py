@@ -106,7 +106,7 @@ def _evidence(case: Case) -> Iterator[Said]:
             continue
         if action is not None and action.key is not None:
             yield Said(
-                "of {step} the key of the call ({where}) and the id that came back", {"step": label(step), "where": action.key.where}
+                "of {step} the key of the call ({where}) and the id that came back", {"step": label(step), "where": Said(action.key.where)}
             )
         else:
             yield Said("of {step} the id that came back", {"step": label(step)})
