@@ -16,15 +16,20 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 65536
-LOADED = ("halfway.store.dialects.postgres", "halfway.store.dialects.sqlite", "pytest", "tests.engine.harness", "tests.crash.worker")
+LOADED = (
+    "halfway.store.dialects.postgres", "halfway.store.dialects.sqlite", "halfway.cli.orders", "halfway.cli.show", "halfway.cli.worker",
+    "pytest", "tests.engine.harness", "tests.crash.worker",
+)  # fmt: skip
 
 
 # ── in the tests ──
@@ -44,9 +49,10 @@ class Launcher:
         self._started: list[int] = []
         atexit.register(self.close)
 
-    def start(self, module: str, arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[int]) -> int:
-        """The id of a new process that calls `main(arguments)` of a module."""
-        request = json.dumps({"module": module, "arguments": [*arguments], "environment": dict(environment)}).encode()
+    def start(self, module: str, arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[int], folder: Path) -> int:
+        """The id of a new process that calls `main(arguments)` of a module in a folder."""
+        asked = {"module": module, "arguments": [*arguments], "environment": dict(environment), "folder": str(folder)}
+        request = json.dumps(asked).encode()
         assert len(request) < LONGEST
         socket.send_fds(self._socket, [request], list(files))
         while not self._started:
@@ -80,16 +86,30 @@ class Launcher:
         self._process.wait(30)
 
 
+launcher = cache(Launcher)
+"""One for all tests of a process; it is started when it is first needed."""
+
+
+def completed(module: str, arguments: Sequence[str], environment: Mapping[str, str], *, folder: Path, patience: float) -> tuple[int, str]:
+    """What a process ended with, and what it printed, errors last."""
+    with tempfile.TemporaryFile() as errors:
+        process = Forked(module, arguments, environment, errors, folder=folder)
+        with process.stdin, process.stdout:
+            told, _ = process.communicate(patience)
+        errors.seek(0)
+        return process.wait(patience), told + errors.read().decode()
+
+
 class Forked:
     """A process of the launcher, with the methods of `subprocess.Popen` that tests use."""
 
     def __init__(
-        self, launcher: Launcher, module: str, arguments: Sequence[str], environment: Mapping[str, str], errors: IO[bytes]
+        self, module: str, arguments: Sequence[str], environment: Mapping[str, str], errors: IO[bytes], *, folder: Path = ROOT
     ) -> None:
-        self._launcher = launcher
+        self._launcher = launcher()
         (into, stdin), (stdout, out) = os.pipe(), os.pipe()
         try:
-            self.pid = launcher.start(module, arguments, environment, [into, out, errors.fileno()])
+            self.pid = self._launcher.start(module, arguments, environment, [into, out, errors.fileno()], folder)
         finally:
             os.close(into)
             os.close(out)
@@ -162,6 +182,8 @@ def _become(request: dict[str, object], files: Sequence[int], others: Sequence[i
     for other in others:
         os.close(other)
     signal.set_wakeup_fd(-1)
+    os.chdir(str(request["folder"]))
+    sys.path[0] = str(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])  # type: ignore[call-overload]
     raise Begin(str(request["module"]), list(request["arguments"]))  # type: ignore[call-overload]
@@ -186,6 +208,7 @@ def main() -> None:
     else:
         return
     gc.unfreeze()
+    sys.argv = [module, *arguments]
     import_module(module).main(arguments)
     sys.stdout.flush()
     os._exit(0)  # a body that ignores its end must not keep the process

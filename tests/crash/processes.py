@@ -7,15 +7,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.crash.launcher import Forked, Launcher
-
-launcher = cache(Launcher)
-"""One for all tests of a process; it is started when it is first needed."""
+from tests.crash.launcher import Forked
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0  # a generous limit, so that a broken test ends
@@ -121,4 +117,4 @@ class Worker(Program):
         self.epoch = self.told() if ready else ""
 
     def _begin(self, module: str, arguments: list[str], environment: dict[str, str]) -> Forked:
-        return Forked(launcher(), module, arguments, environment, self._errors)
+        return Forked(module, arguments, environment, self._errors)
