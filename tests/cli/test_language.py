@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -205,14 +203,6 @@ def test_english_is_the_text_itself() -> None:
     speak("en")
     error = HalfwayError("RUN_UNKNOWN", run="r")
     assert tell(error) == str(error)
-
-
-@pytest.mark.parametrize("script", ["i18n.py", "generate.py"])
-def test_what_is_generated_is_current(script: str) -> None:
-    result = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / script), "--check"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
 
 
 def test_the_catalogue_is_delivered() -> None:

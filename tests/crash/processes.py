@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.crash.launcher import Forked
+
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0  # a generous limit, so that a broken test ends
 
@@ -20,10 +22,13 @@ class Program:
 
     def __init__(self, module: str, *arguments: object, **environment: str) -> None:
         self._errors = tempfile.TemporaryFile()
-        command = [sys.executable, "-m", module, *map(str, arguments)]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HALFWAY_")}
-        self.process: subprocess.Popen[str] = subprocess.Popen(
-            command, cwd=ROOT, env=inherited | environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True
+        self.process = self._begin(module, [*map(str, arguments)], inherited | environment)
+
+    def _begin(self, module: str, arguments: list[str], environment: dict[str, str]) -> subprocess.Popen[str] | Forked:
+        command = [sys.executable, "-m", module, *arguments]
+        return subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True
         )
 
     @property
@@ -67,7 +72,9 @@ class Program:
     def freeze(self) -> None:
         """Returns when it stands still, or has ended before."""
         self._send(signal.SIGSTOP)
-        if self.running:
+        if isinstance(self.process, Forked):
+            self.process.await_stop()
+        elif self.running:
             os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def thaw(self) -> None:
@@ -108,3 +115,6 @@ class Worker(Program):
         ]
         super().__init__("tests.crash.worker", flows, url, ledger, *given, **environment)
         self.epoch = self.told() if ready else ""
+
+    def _begin(self, module: str, arguments: list[str], environment: dict[str, str]) -> Forked:
+        return Forked(module, arguments, environment, self._errors)

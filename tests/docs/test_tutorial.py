@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.launcher import completed
 from tests.docs.pages import Page, arguments, page
 
 PATIENCE = 60.0
@@ -31,7 +32,11 @@ class Terminal:
 
     def type(self, command: str) -> int:
         words = arguments(command)
-        line = shlex.split(command) if words is None else [*self._halfway, *words]
+        if words is not None:
+            code, told = completed("halfway.cli", words, self._environment, folder=self.folder, patience=PATIENCE)
+            self.seen += told
+            return code
+        line = shlex.split(command)
         done = subprocess.run(line, check=False, cwd=self.folder, env=self._environment, capture_output=True, text=True, timeout=PATIENCE)
         self.seen += done.stdout + done.stderr
         return done.returncode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import psycopg
 import pytest
@@ -44,6 +44,20 @@ def cutting(server: str, url: str) -> Iterator[Cut]:
         yield cut
     finally:
         cut.close()
+
+
+def in_a_transaction(url: str) -> bool:
+    """Whether somebody stands in the middle of a transaction that writes; of PostgreSQL, of any."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None, timeout=0)) as connection:
+            try:
+                connection.execute("begin immediate")
+            except sqlite3.OperationalError:
+                return True
+        return False
+    with psycopg.connect(url, autocommit=True) as own:
+        found = own.execute("select 1 from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'")
+        return found.fetchone() is not None
 
 
 class Hold:

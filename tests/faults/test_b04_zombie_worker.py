@@ -16,6 +16,7 @@ from halfway.testing import Ledger
 from tests.crash.processes import Worker
 from tests.engine.harness import Harness, Order, flow, until
 from tests.faults.checks import all_is_well
+from tests.faults.outages import in_a_transaction
 
 SOON = Retry(3, wait=timedelta(milliseconds=10))
 Deed = Callable[[Step[Order]], Any]
@@ -146,6 +147,9 @@ def frozen(url: str, ledger: Ledger) -> Iterator[tuple[Harness, Run[Order], Work
         with Worker("tests.faults.test_b04_zombie_worker:frozen_flow", url, ledger.path) as worker:
             until(lambda: ledger.count(event="WORK") == 1)
             worker.freeze()
+            while in_a_transaction(url):  # it would hold what everybody else waits for
+                worker.thaw()
+                worker.freeze()
             yield h, run, worker
 
 

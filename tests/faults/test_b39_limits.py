@@ -117,6 +117,9 @@ def test_a_commit_that_is_broken_takes_and_gives_each_slot_once(harness: type[Ha
 # ── processes ──
 
 
+DYING = threading.Lock()
+
+
 def limited(url: str, ledger: Ledger) -> list[Workflow[Order]]:
     """Writes when it enters and leaves; its process dies inside if its input says so, once."""
     wf = flow(key=False)
@@ -125,6 +128,7 @@ def limited(url: str, ledger: Ledger) -> list[Workflow[Order]]:
     def work(step: Step[Order]) -> None:
         ledger.write("enters", who=f"{step.run_id}#{step.attempt}", pid=os.getpid())
         if step.input.id == "dies" and not ledger.count(event="dies", run=step.run_id):
+            DYING.acquire()  # a process dies of one of them, also when it has begun both
             ledger.write("dies", run=step.run_id, pid=os.getpid())
             os.kill(os.getpid(), signal.SIGKILL)
         ledger.write("leaves", who=f"{step.run_id}#{step.attempt}", pid=os.getpid())
