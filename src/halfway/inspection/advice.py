@@ -12,7 +12,7 @@ from halfway.inspection.model import Step, Unread
 
 ALLOWED = (
     "gh run view", "gh run list", "gh release view", "gh api repos/", "gh pr list", "git ls-remote", "npm view", "pip index versions",
-    "wrangler workflows instances describe", "aws stepfunctions get-execution-history", "temporal workflow show", "halfway show",
+    "wrangler workflows instances describe", "aws stepfunctions get-execution-history", "temporal workflow show", "halfway show RUN",
     "docker buildx imagetools inspect", "kubectl get", "helm history", "crontab -l", "systemctl status", "docker compose ps", "git log",
 )  # fmt: skip
 """Commands that a card may name. They read."""

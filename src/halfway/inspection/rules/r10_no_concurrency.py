@@ -48,7 +48,7 @@ def _severity(step: Step) -> Severity:
 RULE = Rule(
     id="R-10",
     name="no-concurrency",
-    title="Two runs may be halfway at the same time",
+    title="Two runs may be under way at the same time",
     why="Two runs that change the same thing mix their steps, and the end is of neither.",
     fix="Name a group or a lock that lets one run after the other.",
     check=check,
