@@ -20,6 +20,7 @@ from halfway.inspection.model import (
     Reversible,
     Starting,
     Step,
+    Unread,
 )
 from halfway.inspection.rules import all_rules
 from tests.inspection.flows import RERUN, RETRY, effect, findings, flow, identity, repeater, span, step, told, trigger
@@ -147,3 +148,151 @@ def test_r39_credits_events_that_are_known_again() -> None:
     )
     late = flow(pay, step("seen", 30, marks=marked(Mark.CLAIM)))
     assert only("R-39", late) == ("R-39", "BLOCKER", "pay", [20, 2])
+
+
+# ── R-33 ──
+
+
+def test_r33_silence_decides() -> None:
+    asked = step("ask", 10, gate=approval(10, timeout_answers=True), facts=(Fact(span(14), "except TimeoutError:"),))
+    bad = flow(asked, step("pay", 20, PAY))
+    assert only("R-33", bad) == ("R-33", "HIGH", "ask", [10, 14, 20])
+    assert text("R-33", bad) == "When nobody answers approval in time, the flow goes on as if somebody had decided, to pay."
+    assert only("R-33", flow(asked)) == ("R-33", "HIGH", "ask", [10, 14])
+
+
+def test_r33_is_said_once_of_each_question_and_less_of_a_wait() -> None:
+    wait = Gate("wait", span(10), timeout_answers=True)
+    bad = flow(step("pay", 20, PAY, gate=wait), step("mail", 30, MAIL, gate=wait))
+    assert only("R-33", bad) == ("R-33", "MEDIUM", "pay", [20, 10])
+    silent("R-33", flow(step("ask", 10, gate=approval(10)), step("pay", 20, PAY)))
+
+
+# ── R-44 ──
+
+
+def unread(line: int = 10) -> Unread:
+    return Unread("./deploy.sh", "The script {what} was not given.", span(line))
+
+
+def test_r44_says_what_was_not_given() -> None:
+    bad = flow(step("deploy", 10, opaque=unread()))
+    assert only("R-44", bad) == ("R-44", "MEDIUM", "deploy", [10])
+    assert text("R-44", bad) == ("./deploy.sh was not read: what it does outside, and whether doing it again is harmless, is not known.")
+    assert only("R-44", flow(step("deploy", 10, POST, opaque=unread()))) == ("R-44", "MEDIUM", "deploy", [10])
+    assert only("R-44", flow(step("deploy", 10, DEPLOY, opaque=unread()))) == ("R-44", "LOW", "deploy", [10])
+    assert only("R-44", flow(step("deploy", 10, DEPLOY, opaque=unread(), gate=approval()))) == ("R-44", "MEDIUM", "deploy", [10])
+
+
+def test_r44_is_graver_when_it_is_done_again_by_itself() -> None:
+    bad = flow(step("first", 10, opaque=unread()), step("second", 20, opaque=unread(20), repeaters=(RETRY,)))
+    assert only("R-44", bad) == ("R-44", "HIGH", "second", [20, 80])
+    assert text("R-44", bad) == "./deploy.sh was not read, and it is done again by itself: what a second time does is not known."
+    assert only("R-44", flow(step("deploy", 10, opaque=unread(), repeaters=(RERUN,)))) == ("R-44", "MEDIUM", "deploy", [10])
+
+
+def test_r44_says_nothing_of_what_is_known_to_do_no_harm() -> None:
+    silent(
+        "R-44",
+        flow(step("look", 10, LOOK, opaque=unread())),
+        flow(step("chat", 10, CHAT, opaque=unread())),
+        flow(step("pay", 10, PAY)),
+    )
+
+
+# ── R-32 ──
+
+
+def test_r32_nobody_lets_it_pass() -> None:
+    bad = flow(step("mail", 10, MAIL), step("pay", 20, PAY), step("deploy", 30, DEPLOY), step("chat", 40, CHAT))
+    assert only("R-32", bad) == ("R-32", "MEDIUM", "pay", [20, 10])
+    assert text("R-32", bad) == "Nothing in the files says who lets POST pay.example pass; who approves it has to be asked."
+
+
+def test_r32_asks_who_stands_behind_a_gate() -> None:
+    bad = flow(step("ask", 10, gate=approval(10)), step("pay", 20, PAY))
+    assert only("R-32", bad) == ("R-32", "LOW", "pay", [20, 10])
+    assert only("R-32", flow(step("pay", 20, PAY, gate=approval(5)), step("mail", 30, MAIL))) == ("R-32", "LOW", "pay", [20, 5])
+    before = flow(step("pay", 20, PAY), step("ask", 30, gate=approval(30)))
+    assert only("R-32", before) == ("R-32", "MEDIUM", "pay", [20])
+
+
+def test_r32_credits_a_named_approver_and_is_silent_about_the_rest() -> None:
+    silent(
+        "R-32",
+        flow(step("pay", 20, PAY, gate=approval(visible=True))),
+        flow(step("pay", 20, PAY, gate=approval(approver="finance"))),
+        flow(step("deploy", 30, DEPLOY), step("chat", 40, CHAT), step("alarm", 50, MAIL, marks=marked(Mark.FAILURE_NOTICE))),
+    )
+
+
+# ── R-34 ──
+
+
+def tool(*kinds: Kind, **more: Any) -> Step:
+    given = {"identity": KEYLESS, "marks": marked(Mark.AGENT_LOOP), "extra": {"unattended": "true"}, **more}
+    return step("tool", 10, effect(Kind.AGENT, *kinds, told="mcp__shop__refund"), **given)
+
+
+def test_r34_an_agent_may_act_unasked() -> None:
+    assert only("R-34", flow(tool(Kind.MONEY))) == ("R-34", "BLOCKER", "tool", [10])
+    assert (
+        text("R-34", flow(tool(Kind.MONEY))) == "An agent may do mcp__shop__refund by itself, as often as it decides, and nobody is asked."
+    )
+    assert only("R-34", flow(tool(Kind.NOTIFY))) == ("R-34", "BLOCKER", "tool", [10])
+    assert only("R-34", flow(tool())) == ("R-34", "HIGH", "tool", [10])
+
+
+def test_r34_a_loop_without_an_end() -> None:
+    assert text("R-34", flow(tool(extra={}))) == "Nothing ends the loop of mcp__shop__refund: neither a number of turns nor a person."
+    bounded = flow(tool(Kind.PERMISSION, extra={"max_iterations": "8"}))
+    assert only("R-34", bounded) == ("R-34", "HIGH", "tool", [10])
+    assert text("R-34", bounded).startswith("The turns of mcp__shop__refund are limited, but each")
+
+
+def test_r34_credits_limits_questions_and_gates() -> None:
+    silent(
+        "R-34",
+        flow(tool(Kind.MONEY, extra={"unattended": "false"})),
+        flow(tool(Kind.MONEY, gate=approval())),
+        flow(tool(extra={"max_iterations": "8"})),
+        flow(tool(extra={}, repeaters=(repeater(Repeating.LOOP, 5),))),
+        flow(tool(Kind.MONEY, marks=marked())),
+    )
+
+
+# ── R-29 ──
+
+
+def test_r29_a_failure_reaches_nobody() -> None:
+    bad = flow(step("pay", 10, PAY), triggers=(trigger(Starting.SCHEDULE, 3), trigger(Starting.MANUAL, 4)))
+    assert only("R-29", bad) == ("R-29", "MEDIUM", "", [10, 3])
+    assert text("R-29", bad) == "When POST pay.example fails, nobody is told: the half that is done stays until somebody happens to look."
+    assert only("R-29", replace(bad, format="github-actions")) == ("R-29", "MEDIUM", "", [10, 3])
+
+
+def test_r29_credits_who_hears() -> None:
+    pay = step("pay", 10, PAY)
+    silent(
+        "R-29",
+        flow(pay, failure_notice=span(50)),
+        flow(pay, step("alarm", 50, CHAT, marks=marked(Mark.FAILURE_NOTICE))),
+        flow(pay, notice_expected=False),
+        flow(pay, enabled=False),
+        flow(pay, format="github-actions", triggers=(trigger(Starting.PUSH),)),
+        flow(step("look", 10, LOOK)),
+    )
+
+
+# ── R-31 ──
+
+
+def test_r31_nothing_is_kept_of_a_failed_run() -> None:
+    bad = flow(step("pay", 10, PAY), evidence_off=span(60))
+    assert only("R-31", bad) == ("R-31", "MEDIUM", "", [60, 10])
+    assert text("R-31", bad) == "Nothing is kept of a run that fails; whether POST pay.example was done can then not be looked up."
+    assert only("R-31", flow(step("pay", 10, PAY), evidence_off=span(10))) == ("R-31", "MEDIUM", "", [10])
+
+
+def test_r31_is_silent_where_it_is_kept_and_where_nothing_is_done() -> None:
+    silent("R-31", flow(step("pay", 10, PAY)), flow(step("look", 10, LOOK), evidence_off=span(60)))
