@@ -23,7 +23,7 @@ from halfway.inspection.model import (
     Unread,
 )
 from halfway.inspection.rules import all_rules
-from tests.inspection.flows import RERUN, RETRY, effect, findings, flow, identity, repeater, span, step, told, trigger
+from tests.inspection.flows import RERUN, RETRY, effect, findings, flow, guard, identity, repeater, span, step, told, trigger
 
 RULES = {rule.id: rule for rule in all_rules()}
 PAY = effect(Kind.MONEY, repeat=Repeat.WITH_KEY, told="POST pay.example", action="pay.create")
@@ -296,3 +296,146 @@ def test_r31_nothing_is_kept_of_a_failed_run() -> None:
 
 def test_r31_is_silent_where_it_is_kept_and_where_nothing_is_done() -> None:
     silent("R-31", flow(step("pay", 10, PAY)), flow(step("look", 10, LOOK), evidence_off=span(60)))
+
+
+# ── R-26 ──
+
+
+def test_r26_what_is_final_comes_before_what_may_fail() -> None:
+    bad = flow(step("upload", 10, PUBLISH), step("chat", 15, CHAT), step("deploy", 20, DEPLOY))
+    assert only("R-26", bad) == ("R-26", "MEDIUM", "upload", [10, 20])
+    assert text("R-26", bad) == ("twine upload cannot be taken back, and is done before deploy, which may fail and seems not to need it.")
+    final = effect(Kind.MONEY, told="wire", reversible=Reversible.NO)
+    assert only("R-26", flow(step("wire", 10, final), step("ticket", 20, TICKET))) == ("R-26", "MEDIUM", "wire", [10, 20])
+
+
+def test_r26_credits_an_order_that_is_right_or_needed() -> None:
+    upload = step("upload", 10, PUBLISH)
+    silent(
+        "R-26",
+        flow(step("deploy", 5, DEPLOY), upload),
+        flow(upload, step("read", 15, LOOK, needs_output_of=("upload",)), step("deploy", 20, DEPLOY, needs_output_of=("read",))),
+        flow(upload, step("deploy", 20, DEPLOY, fallible=False)),
+        flow(upload, step("again", 20, PUBLISH)),
+        flow(upload, step("done", 20, TICKET, marks=marked(Mark.CLAIM))),
+        flow(upload, step("chat", 20, CHAT), step("look", 30, LOOK)),
+        flow(step("mail", 10, effect(Kind.NOTIFY, reversible=Reversible.NO)), step("deploy", 20, DEPLOY)),
+    )
+
+
+# ── R-27 ──
+
+
+@pytest.mark.parametrize(
+    ("does", "severity", "says"),
+    [
+        (PUBLISH, "MEDIUM", "fails at the first that is there already"),
+        (MAIL, "MEDIUM", "does those a second time"),
+        (POST, "MEDIUM", "whether that has a second effect is not known"),
+        (CHAT, "LOW", "does those a second time"),
+        (DEPLOY, "LOW", "that is harmless"),
+    ],
+)
+def test_r27_a_loop_stops_halfway(does: Any, severity: str, says: str) -> None:
+    bad = flow(step("each", 10, does, identity=KEYLESS, marks=marked(Mark.IN_LOOP), facts=(Fact(span(9), "for one in *"),)))
+    assert only("R-27", bad) == ("R-27", severity, "each", [10, 9])
+    assert says in text("R-27", bad)
+
+
+@pytest.mark.parametrize("command", ["npm publish --workspaces", "cargo publish --workspace", "docker push -a app", "twine upload dist/*"])
+def test_r27_one_command_has_several_effects(command: str) -> None:
+    assert only("R-27", flow(step("all", 10, PUBLISH, quote=command))) == ("R-27", "MEDIUM", "all", [10])
+
+
+def test_r27_credits_items_that_are_skipped_and_single_effects() -> None:
+    silent(
+        "R-27",
+        flow(step("all", 10, PUBLISH, quote="twine upload --skip-existing dist/*")),
+        flow(step("one", 10, PUBLISH, quote="docker push app:1.2")),
+        flow(step("each", 10, PAY, identity=KEYLESS, marks=marked(Mark.IN_LOOP), guard=span(9))),
+        flow(step("tool", 10, PAY, identity=KEYLESS, marks=marked(Mark.IN_LOOP, Mark.AGENT_LOOP))),
+        flow(step("compute", 10, marks=marked(Mark.IN_LOOP))),
+    )
+
+
+# ── R-37 ──
+
+
+@pytest.mark.parametrize(("does", "severity"), [(TICKET, "HIGH"), (PAY, "HIGH"), (POST, "MEDIUM")])
+def test_r37_a_restart_does_it_once_more(does: Any, severity: str) -> None:
+    bad = flow(step("act", 10, does, identity=KEYLESS, repeaters=(RESTART,), facts=(Fact(span(82), "restart: always"),)))
+    assert only("R-37", bad) == ("R-37", severity, "act", [10, 82])
+    assert findings(RULES["R-37"], bad)[0].facts[1] == Fact(span(82), "restart: always")
+
+
+def test_r37_a_program_that_was_not_given_is_not_known() -> None:
+    bad = flow(step("charge", 10, opaque=unread(), repeaters=(RESTART,)))
+    assert only("R-37", bad) == ("R-37", "MEDIUM", "charge", [10, 82])
+    assert text("R-37", bad) == "The program is started again when it ends; what charge does outside was not given to be read."
+
+
+def test_r37_credits_harmless_work_and_leaves_defaults_to_their_rule() -> None:
+    pay = step("pay", 10, PAY, identity=KEYLESS)
+    silent(
+        "R-37",
+        flow(replace(pay, repeaters=(replace(RESTART, default=True), replace(RESTART, bound=1), RETRY))),
+        flow(replace(pay, repeaters=(RESTART,), identity=identity(Bearing.STABLE))),
+        flow(replace(pay, repeaters=(RESTART,), guard=span(9))),
+        flow(step("serve", 10, repeaters=(RESTART,))),
+    )
+
+
+# ── R-36 ──
+
+
+def test_r36_a_secret_is_told_by_its_place() -> None:
+    first, second = Fact(span(12), "token: […]"), Fact(span(13), "password: […]")
+    bad = flow(step("look", 10, LOOK), secrets=(first, second, first))
+    assert only("R-36", bad) == ("R-36", "MEDIUM", "", [12, 13])
+    assert text("R-36", bad) == "2 secrets are written into the definition: everybody who may read the file may use them."
+    assert text("R-36", flow(secrets=(first,))) == "A secret is written into the definition: everybody who may read the file may use it."
+    silent("R-36", flow(step("pay", 10, PAY)))
+
+
+# ── R-38 ──
+
+
+def every(seconds: float | None) -> dict[str, Any]:
+    return {"triggers": (trigger(Starting.SCHEDULE, 3, period=seconds),)}
+
+
+def test_r38_the_next_run_begins_before_the_last_has_ended() -> None:
+    pay = step("pay", 20, PAY, identity=KEYLESS, timeout=600.0)
+    bad = flow(step("deploy", 10, DEPLOY, timeout=60.0), pay, **every(300))
+    assert only("R-38", bad) == ("R-38", "MEDIUM", "pay", [20, 3])
+    assert text("R-38", bad) == (
+        "A run may take 600 seconds and the next one begins after 300: both then do POST pay.example, and nothing keeps them apart."
+    )
+    whole = flow(replace(pay, timeout=None), extra={"executionTimeout": "4000"}, **every(3600))
+    assert only("R-38", whole) == ("R-38", "MEDIUM", "pay", [20, 3])
+
+
+def test_r38_a_run_without_a_limit_meets_the_next_one() -> None:
+    bad = flow(step("send", 10, opaque=unread()), **every(300))
+    assert only("R-38", bad) == ("R-38", "MEDIUM", "send", [10, 3])
+    assert text("R-38", bad) == (
+        "No limit of time is seen, and the next run begins after 300 seconds: both may do send, and nothing keeps them apart."
+    )
+    assert only("R-38", flow(step("deploy", 10, DEPLOY), **every(300))) == ("R-38", "LOW", "deploy", [10, 3])
+
+
+def test_r38_credits_locks_limits_and_long_periods() -> None:
+    pay = step("pay", 10, PAY, identity=KEYLESS)
+    silent(
+        "R-38",
+        flow(pay, guards=(guard(),), **every(300)),
+        flow(pay, guards=(guard(unit="job"),), **every(300)),
+        flow(replace(pay, timeout=120.0), **every(300)),
+        flow(pay, extra={"executionTimeout": "120"}, **every(300)),
+        flow(pay, **every(86400)),
+        flow(pay, **every(None)),
+        flow(pay, triggers=(trigger(Starting.EVENT, period=300.0),)),
+        flow(step("look", 10, LOOK), **every(300)),
+    )
+    other = flow(pay, guards=(guard(unit="another"),), **every(300))
+    assert only("R-38", other) == ("R-38", "MEDIUM", "pay", [10, 3])
