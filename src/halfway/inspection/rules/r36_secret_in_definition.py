@@ -11,10 +11,11 @@ SEVERAL = "{count} secrets are written into the definition: everybody who may re
 
 
 def check(case: Case) -> Iterator[Finding]:
-    facts = tuple(dict.fromkeys(case.flow.secrets))
-    if facts:
-        inference = Said(SEVERAL, {"count": len(facts)}) if len(facts) > 1 else Said(ONE)
-        yield Finding(rule=RULE.id, severity=Severity.MEDIUM, span=facts[0].span, facts=facts, inference=inference)
+    facts = list(dict.fromkeys(case.flow.secrets))
+    if not facts:
+        return
+    inference = Said(SEVERAL, {"count": len(facts)}) if len(facts) > 1 else Said(ONE)
+    yield Finding(rule=RULE.id, severity=Severity.MEDIUM, span=facts[0].span, facts=tuple(facts), inference=inference)
 
 
 RULE = Rule(
