@@ -1,0 +1,52 @@
+"""R-26: what cannot be taken back is done before something that may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Kind, Mark, Reversible, Step
+from halfway.inspection.rules.common import Ways, found, kinds, line, only_tells, outward, stops
+
+INFERENCE = "{what} cannot be taken back, and is done before {later}, which may fail and seems not to need it."
+ASIDE = frozenset({Mark.CLAIM, Mark.CURSOR, Mark.FAILURE_NOTICE, Mark.RECOVERY})
+
+
+def check(case: Case) -> Iterator[Finding]:
+    ways = Ways(case.flow)
+    for step in ways.outward():
+        # A message that comes too early is the question of R-06.
+        if only_tells(step) or not _is_final(step) or step.marks & ASIDE:
+            continue
+        needing = _needing(ways, step)
+        later = next((one for one in ways.after(step) if _could_be_first(one) and one.id not in needing), None)
+        if later is not None:
+            yield found(RULE.id, Severity.MEDIUM, step, INFERENCE, line(later), later=later.name)
+
+
+def _is_final(step: Step) -> bool:
+    return step.effect is not None and (Kind.PUBLISH in kinds(step) or step.effect.reversible is Reversible.NO)
+
+
+def _could_be_first(later: Step) -> bool:
+    """Whether it does more than tell of what was done, can be taken back, and may fail."""
+    return outward(later) and stops(later) and not only_tells(later) and not _is_final(later) and not later.marks & ASIDE
+
+
+def _needing(ways: Ways, step: Step) -> frozenset[str]:
+    """Every step that uses its output, also by way of others."""
+    needing = {step.id}
+    for later in ways.after(step):
+        if needing & set(later.needs_output_of):
+            needing.add(later.id)
+    return frozenset(needing)
+
+
+RULE = Rule(
+    id="R-26",
+    name="irreversible-not-last",
+    title="What cannot be taken back is not done last",
+    why="When a later step fails, all can be undone but this. Done last, it would not have been done at all.",
+    fix="Do first what can be taken back, and what cannot when everything else has succeeded.",
+    check=check,
+)

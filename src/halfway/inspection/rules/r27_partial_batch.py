@@ -1,0 +1,50 @@
+"""R-27: one command, or one loop, has several effects, and may stop between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Mark, Repeat, Step
+from halfway.inspection.rules.common import Proof, Ways, exposed, found, repeatability, tells_team
+
+REFUSED = "When {what} stops after some of its items, doing it again fails at the first that is there already, and the rest stays undone."
+TWICE = "When {what} stops after some of its items, doing it again does those a second time."
+UNKNOWN = "When {what} stops after some of its items, doing it again does those again; whether that has a second effect is not known."
+MISSING = "When {what} stops after some of its items, the rest is missing until somebody does it again; that is harmless."
+_BATCH = re.compile(
+    r"\bnpm\b.*\bpublish\b.*(?:--workspaces\b|\s-ws\b)|\bcargo\b.*\bpublish\b.*--workspace\b"
+    r"|\bdocker\b.*\bpush\b.*(?:--all-tags\b|\s-a\b)|\btwine\b.*\bupload\b.*\*"
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for step in Ways(case.flow).outward():
+        # What an agent does in its loop is no batch.
+        if not _is_batch(step) or Mark.AGENT_LOOP in step.marks or step.guard is not None or "--skip-existing" in step.quote:
+            continue
+        severity, text = _judged(step)
+        yield found(RULE.id, severity, step, text, *step.facts)
+
+
+def _is_batch(step: Step) -> bool:
+    return Mark.IN_LOOP in step.marks or _BATCH.search(step.quote) is not None
+
+
+def _judged(step: Step) -> tuple[Severity, str]:
+    if exposed(step):
+        severity = Severity.LOW if tells_team(step) else Severity.MEDIUM
+        return severity, TWICE if repeatability(step) is Proof.NOT else UNKNOWN
+    rejects = step.effect is not None and step.effect.repeat is Repeat.REJECTS
+    return (Severity.MEDIUM, REFUSED) if rejects else (Severity.LOW, MISSING)
+
+
+RULE = Rule(
+    id="R-27",
+    name="partial-batch",
+    title="Several effects are made as one, and may stop between them",
+    why="One failure leaves half of the set. Who does it again starts at the first item, not at the one where it stopped.",
+    fix="Skip each item that is there already, or make one unit of each item.",
+    check=check,
+)

@@ -1,0 +1,50 @@
+"""R-32: nobody is seen to let an effect pass that is a person's business."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Mark, Step
+from halfway.inspection.rules.common import OFFICIAL, Ways, found, kinds, line, place, tells_team
+
+NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
+UNNAMED = "Something holds {what} back until it is let pass; who may do so is not in the files and has to be asked."
+MOST_FACTS = 3
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Once of each flow, at the gravest of its effects."""
+    ways = Ways(case.flow)
+    steps = [step for step in ways.outward() if _is_for_people(step)]
+    gated = [step for step in ways.steps if step.gate is not None]
+    let_pass = {one.id for gate in gated for one in (gate, *ways.after(gate))}
+    free = sorted((step for step in steps if step.id not in let_pass), key=lambda step: not kinds(step) & OFFICIAL)
+    if free:
+        yield found(RULE.id, Severity.MEDIUM, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
+    else:
+        yield from _unnamed(ways, steps, gated)
+
+
+def _unnamed(ways: Ways, steps: list[Step], gated: list[Step]) -> Iterator[Finding]:
+    for step in steps:
+        gates = [one.gate for one in gated if one.gate is not None and (one is step or step in ways.after(one))]
+        if gates and not any(gate.visible or gate.approver for gate in gates):
+            yield found(RULE.id, Severity.LOW, step, UNNAMED, place(gates[0].span, *ways.steps))
+            return
+
+
+def _is_for_people(step: Step) -> bool:
+    if step.effect is None or not step.effect.consequential or tells_team(step):
+        return False
+    return Mark.FAILURE_NOTICE not in step.marks
+
+
+RULE = Rule(
+    id="R-32",
+    name="no-approver-visible",
+    title="Nobody is seen to approve it",
+    why="Money, messages to customers, stock, rights and what an agent does are a person's business, also when a run is done again.",
+    fix="Let a named role approve it: an environment with reviewers, a task for a person, or a wait for an answer.",
+    check=check,
+)

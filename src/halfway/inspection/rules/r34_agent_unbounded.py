@@ -1,0 +1,52 @@
+"""R-34: an agent may go on without end, or may do by itself what is a person's business."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Kind, Mark, Receiver, Repeating, Step
+from halfway.inspection.rules.common import OFFICIAL, Ways, found, kinds
+
+ALLOWED = "An agent may do {what} by itself, as often as it decides, and nobody is asked."
+ENDLESS = "Nothing ends the loop of {what}: neither a number of turns nor a person."
+BOUNDED = "The turns of {what} are limited, but each of them may do what is a person's business, and nobody is asked."
+_LIMITS = ("max_iterations", "max_turns", "max_steps", "budget")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for step in Ways(case.flow).outward():
+        if Mark.AGENT_LOOP not in step.marks or step.gate is not None or step.extra.get("unattended") == "false":
+            continue
+        grave, bounded = _is_grave(step), _is_bounded(step)
+        if bounded and not grave:
+            continue
+        severity = Severity.BLOCKER if grave and not bounded else Severity.HIGH
+        yield found(RULE.id, severity, step, _text(step, bounded), *step.facts)
+
+
+def _text(step: Step, bounded: bool) -> str:
+    if bounded:
+        return BOUNDED
+    return ALLOWED if "unattended" in step.extra else ENDLESS
+
+
+def _is_grave(step: Step) -> bool:
+    """Whether its tools move money, stock or rights, or speak to people."""
+    tells = Kind.NOTIFY in kinds(step) and step.effect is not None and step.effect.receiver is not Receiver.TEAM
+    return bool(kinds(step) & OFFICIAL) or tells
+
+
+def _is_bounded(step: Step) -> bool:
+    loops = [one for one in step.repeaters if one.kind is Repeating.LOOP]
+    return any(step.extra.get(name) for name in _LIMITS) or any(one.bound is not None for one in loops)
+
+
+RULE = Rule(
+    id="R-34",
+    name="agent-unbounded",
+    title="An agent may act without a limit",
+    why="A model decides what is done next. When it errs, or reads what a stranger wrote for it, it does the wrong thing again and again.",
+    fix="Limit its turns and its spending, and have a person asked before every tool that writes.",
+    check=check,
+)

@@ -1,0 +1,65 @@
+"""R-35: an agent is started, and what it does is not looked at, or cannot be found again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Kind, Mark, Step
+from halfway.inspection.rules.common import Ways, found, kinds, line, outward, tells_team
+
+LOST = "The id of what {what} starts is kept nowhere; nobody can say later what the agent did."
+AWAY = "{what} starts an agent elsewhere, and nothing waits for its end: the run ends well whatever the agent does."
+TRUSTED = "{later} goes on with what {what} has made, and nobody looks at it between."
+_REQUEST = re.compile(r"^(?:POST|PUT)\b|\bgh agent-task create\b")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    ways = Ways(case.flow)
+    for step in ways.outward():
+        # What an agent is allowed to do is no call of one.
+        if Kind.AGENT not in kinds(step) or "unattended" in step.extra:
+            continue
+        trusting = _trusting(ways, step)
+        if trusting is not None:
+            yield found(RULE.id, Severity.HIGH, step, TRUSTED, line(trusting), later=trusting.name)
+        elif _goes_away(ways, step):
+            yield found(RULE.id, Severity.HIGH, step, AWAY)
+        elif not step.kept:
+            yield found(RULE.id, Severity.HIGH if _elsewhere(step) else Severity.MEDIUM, step, LOST)
+
+
+def _trusting(ways: Ways, agent: Step) -> Step | None:
+    """The first effect that uses its output before a person or a rule has let it pass."""
+    for later in ways.after(agent):
+        if later.gate is not None:
+            return None
+        if agent.id in later.needs_output_of and outward(later) and not tells_team(later):
+            return later
+    return None
+
+
+def _goes_away(ways: Ways, agent: Step) -> bool:
+    return _elsewhere(agent) and not any(_looks(one, agent) for one in ways.after(agent))
+
+
+def _looks(later: Step, agent: Step) -> bool:
+    """Whether it waits, or asks how the agent is getting on."""
+    asks = later.effect is not None and not later.effect.outward and agent.id in later.needs_output_of
+    return asks or Mark.WAIT in later.marks
+
+
+def _elsewhere(step: Step) -> bool:
+    """Whether it only asks for an agent; one that runs in the step itself leaves its log there."""
+    return step.effect is not None and _REQUEST.search(step.effect.told) is not None
+
+
+RULE = Rule(
+    id="R-35",
+    name="agent-result-trusted",
+    title="What an agent does is not looked at",
+    why="An agent decides by itself what it does. Without its id and its log nobody can tell what it did before it stopped.",
+    fix="Keep the id and the log of its session, wait for its end, and hold back what depends on it until a person has looked.",
+    check=check,
+)

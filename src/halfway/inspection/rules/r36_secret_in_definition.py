@@ -1,0 +1,28 @@
+"""R-36: a secret stands in the definition itself; its place is told, never its value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
+
+ONE = "A secret is written into the definition: everybody who may read the file may use it."
+SEVERAL = "{count} secrets are written into the definition: everybody who may read the file may use them."
+
+
+def check(case: Case) -> Iterator[Finding]:
+    facts = list(dict.fromkeys(case.flow.secrets))
+    if not facts:
+        return
+    inference = Said(SEVERAL, {"count": len(facts)}) if len(facts) > 1 else Said(ONE)
+    yield Finding(rule=RULE.id, severity=Severity.MEDIUM, span=facts[0].span, facts=tuple(facts), inference=inference)
+
+
+RULE = Rule(
+    id="R-36",
+    name="secret-in-definition",
+    title="A secret stands in the definition",
+    why="A definition is copied, exported and shared. Whoever has a copy can do in its name what the automation does.",
+    fix="Keep it where the engine keeps secrets, refer to it by its name, and replace the one that has been written down.",
+    check=check,
+)

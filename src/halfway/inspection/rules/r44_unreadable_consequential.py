@@ -1,0 +1,51 @@
+"""R-44: what a step does is in a part that was not given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Kind, Step, Unread
+from halfway.inspection.quoting import quoted
+from halfway.inspection.rules.common import Ways, again, again_at, found, kinds, outward, place, tells_team
+
+ONCE = "{unread} was not read: what it does outside, and whether doing it again is harmless, is not known."
+AGAIN = "{unread} was not read, and it is done again by itself: what a second time does is not known."
+
+
+def check(case: Case) -> Iterator[Finding]:
+    ways = Ways(case.flow)
+    gravest: dict[str, Finding] = {}
+    for step in ways.steps:
+        if step.opaque is None or tells_team(step) or (step.effect is not None and not outward(step)):
+            continue
+        finding, before = _at(step, step.opaque), gravest.get(step.opaque.what)
+        if before is None or finding.severity > before.severity:
+            gravest[step.opaque.what] = finding
+    yield from gravest.values()
+
+
+def _at(step: Step, unread: Unread) -> Finding:
+    repeat = next((one for one in again(step) if one.automatic), None)
+    grave = _is_consequential(step)
+    repeated = again_at(repeat, step) if repeat is not None else ()
+    severity = Severity.LOW if not grave else Severity.MEDIUM if repeat is None else Severity.HIGH
+    text = ONCE if repeat is None else AGAIN
+    return found(RULE.id, severity, step, text, place(unread.span, step), *repeated, unread=quoted(unread.what, 80))
+
+
+def _is_consequential(step: Step) -> bool:
+    """Whether it is known to concern people, money, stock or rights, or may; what somebody guards is taken for it."""
+    if step.effect is None or step.gate is not None:
+        return True
+    return step.effect.consequential or Kind.UNKNOWN in kinds(step)
+
+
+RULE = Rule(
+    id="R-44",
+    name="unreadable-consequential",
+    title="What a step does was not given to be read",
+    why="The definition names another: an action, a script, an image, a function. All that matters may be decided in there.",
+    fix="Give that part to the inspection as well; until then somebody who knows it must answer for it.",
+    check=check,
+)

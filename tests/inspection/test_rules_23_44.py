@@ -1,0 +1,441 @@
+"""Rules R-26 to R-44: for each a flow in which it finds something, and flows in which it must not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from halfway.inspection.model import (
+    Bearing,
+    Fact,
+    Flow,
+    Gate,
+    Kind,
+    Mark,
+    Receiver,
+    Repeat,
+    Repeating,
+    Reversible,
+    Starting,
+    Step,
+    Unread,
+)
+from halfway.inspection.rules import all_rules
+from tests.inspection.flows import RERUN, RETRY, effect, findings, flow, guard, identity, repeater, span, step, told, trigger
+
+RULES = {rule.id: rule for rule in all_rules()}
+PAY = effect(Kind.MONEY, repeat=Repeat.WITH_KEY, told="POST pay.example", action="pay.create")
+MAIL = effect(Kind.NOTIFY, told="send mail", receiver=Receiver.CUSTOMER)
+CHAT = effect(Kind.NOTIFY, told="post to the channel", receiver=Receiver.TEAM)
+TICKET = effect(Kind.CREATE, told="create ticket")
+DEPLOY = effect(Kind.DEPLOY, repeat=Repeat.SAFE, told="helm upgrade")
+PUBLISH = effect(Kind.PUBLISH, repeat=Repeat.REJECTS, told="twine upload", reversible=Reversible.NO)
+POST = effect(Kind.UNKNOWN, repeat=Repeat.UNKNOWN, told="POST unknown.example")
+LOOK = effect(Kind.READ, repeat=Repeat.SAFE, told="GET unknown.example")
+AGENT = effect(Kind.AGENT, repeat=Repeat.UNKNOWN, told="claude -p")
+FAR_AGENT = effect(Kind.AGENT, repeat=Repeat.UNKNOWN, told="POST agents.example")
+KEYLESS = identity(Bearing.NONE)
+AGAIN = repeater(Repeating.REDELIVERY, bound=None, line=2)
+RESTART = repeater(Repeating.RESTART, bound=None, line=82)
+
+
+def only(rule: str, flow: Flow) -> tuple[str, str, str, list[int]]:
+    """The one finding of a rule; its texts fill without a gap left."""
+    (finding,) = findings(RULES[rule], flow)
+    assert "None" not in finding.inference.text.format(**finding.inference.params)
+    return told(finding)
+
+
+def text(rule: str, flow: Flow) -> str:
+    (finding,) = findings(RULES[rule], flow)
+    return finding.inference.text.format(**finding.inference.params)
+
+
+def silent(rule: str, *flows: Flow) -> None:
+    assert [told(one) for given in flows for one in findings(RULES[rule], given)] == []
+
+
+def marked(*marks: Mark) -> frozenset[Mark]:
+    return frozenset(marks)
+
+
+def approval(line: int = 70, **more: Any) -> Gate:
+    return Gate("approval", span(line), **more)
+
+
+# ── R-28 ──
+
+
+def broken(names: str, *steps: Step) -> Flow:
+    asked = (Fact(span(4), "version:"), Fact(span(5), "dry_run:"), Fact(span(6), "run: upload ${{ github.ref_name }}"))
+    return replace(flow(*steps, triggers=(trigger(Starting.MANUAL),)), facts=asked, extra={"broken_inputs": names})
+
+
+def test_r28_a_missing_value_flows_into_an_effect() -> None:
+    bad = broken("version; github.ref_name", step("upload", 10, PUBLISH, extra={"broken_inputs": "github.ref_name"}))
+    assert only("R-28", bad) == ("R-28", "HIGH", "upload", [10, 6])
+    assert text("R-28", bad) == (
+        "twine upload takes github.ref_name, which such a start does not give it: it then does its work with a wrong or an empty value."
+    )
+
+
+def test_r28_an_input_that_nothing_reads_is_said_of_the_flow() -> None:
+    assert only("R-28", broken("version", step("upload", 10, PUBLISH))) == ("R-28", "MEDIUM", "", [4])
+    assert only("R-28", broken("dry_run", step("upload", 10, PUBLISH))) == ("R-28", "HIGH", "", [5])
+    assert text("R-28", broken("dry_run", step("upload", 10, PUBLISH))) == (
+        "Nothing reads dry_run: who starts it by hand to try it out starts the real effects."
+    )
+
+
+def test_r28_says_nothing_of_notes_for_people_and_of_flows_without_effects() -> None:
+    compute = step("compute", 10, extra={"broken_inputs": "version"})
+    silent("R-28", broken("reason", step("upload", 10, PUBLISH)), broken("", step("upload", 10, PUBLISH)), broken("version", compute))
+
+
+# ── R-35 ──
+
+
+def test_r35_an_agent_is_started_elsewhere_and_nobody_waits() -> None:
+    assert only("R-35", flow(step("ask", 10, FAR_AGENT, kept=(span(11),)))) == ("R-35", "HIGH", "ask", [10])
+    waited = step("wait", 20, marks=marked(Mark.WAIT))
+    polled = step("poll", 20, LOOK, needs_output_of=("ask",))
+    silent("R-35", *(flow(step("ask", 10, FAR_AGENT, kept=(span(11),)), one) for one in (waited, polled)))
+
+
+def test_r35_the_id_of_a_session_is_kept_nowhere() -> None:
+    wait = step("wait", 20, marks=marked(Mark.WAIT))
+    assert only("R-35", flow(step("ask", 10, FAR_AGENT), wait)) == ("R-35", "HIGH", "ask", [10])
+    assert only("R-35", flow(step("ask", 10, AGENT))) == ("R-35", "MEDIUM", "ask", [10])
+    silent("R-35", flow(step("ask", 10, AGENT, kept=(span(11),))))
+
+
+def test_r35_an_effect_uses_what_the_agent_made() -> None:
+    ask = step("ask", 10, AGENT, kept=(span(11),))
+    bad = flow(ask, step("mail", 20, MAIL, needs_output_of=("ask",)))
+    assert only("R-35", bad) == ("R-35", "HIGH", "ask", [10, 20])
+    assert text("R-35", bad) == "mail goes on with what claude -p has made, and nobody looks at it between."
+    silent(
+        "R-35",
+        flow(ask, step("mail", 20, MAIL)),
+        flow(ask, step("chat", 20, CHAT, needs_output_of=("ask",))),
+        flow(ask, step("mail", 20, MAIL, needs_output_of=("ask",), gate=approval())),
+        flow(ask, step("wait", 15, gate=approval()), step("mail", 20, MAIL, needs_output_of=("ask",))),
+        flow(step("tool", 10, AGENT, extra={"unattended": "true"})),
+    )
+
+
+# ── R-39 ──
+
+
+@pytest.mark.parametrize(("does", "severity"), [(PAY, "BLOCKER"), (TICKET, "HIGH"), (MAIL, "HIGH"), (POST, "MEDIUM"), (CHAT, "LOW")])
+def test_r39_an_event_that_comes_twice(does: Any, severity: str) -> None:
+    act = step("act", 10, does, identity=KEYLESS, repeaters=(AGAIN,))
+    assert only("R-39", flow(act, triggers=(trigger(Starting.EVENT),))) == ("R-39", severity, "act", [10, 2])
+    assert findings(RULES["R-39"], flow(act, triggers=(trigger(Starting.EVENT),)))[0].facts[1] == Fact(span(2), "on event")
+    assert only("R-39", flow(act)) == ("R-39", severity, "act", [10, 2])
+
+
+def test_r39_credits_events_that_are_known_again() -> None:
+    pay = step("pay", 20, PAY, identity=KEYLESS, repeaters=(AGAIN,))
+    silent(
+        "R-39",
+        flow(step("seen", 10, marks=marked(Mark.CLAIM)), pay),
+        flow(replace(pay, guard=span(9))),
+        flow(replace(pay, identity=identity(Bearing.STABLE))),
+        flow(replace(pay, repeaters=(RETRY, RERUN))),
+    )
+    late = flow(pay, step("seen", 30, marks=marked(Mark.CLAIM)))
+    assert only("R-39", late) == ("R-39", "BLOCKER", "pay", [20, 2])
+
+
+# ── R-33 ──
+
+
+def test_r33_silence_decides() -> None:
+    asked = step("ask", 10, gate=approval(10, timeout_answers=True), facts=(Fact(span(14), "except TimeoutError:"),))
+    bad = flow(asked, step("pay", 20, PAY))
+    assert only("R-33", bad) == ("R-33", "HIGH", "ask", [10, 14, 20])
+    assert text("R-33", bad) == "When nobody answers approval in time, the flow goes on as if somebody had decided, to pay."
+    assert only("R-33", flow(asked)) == ("R-33", "HIGH", "ask", [10, 14])
+
+
+def test_r33_is_said_once_of_each_question_and_less_of_a_wait() -> None:
+    wait = Gate("wait", span(10), timeout_answers=True)
+    bad = flow(step("pay", 20, PAY, gate=wait), step("mail", 30, MAIL, gate=wait))
+    assert only("R-33", bad) == ("R-33", "MEDIUM", "pay", [20, 10])
+    silent("R-33", flow(step("ask", 10, gate=approval(10)), step("pay", 20, PAY)))
+
+
+# ── R-44 ──
+
+
+def unread(line: int = 10) -> Unread:
+    return Unread("./deploy.sh", "The script {what} was not given.", span(line))
+
+
+def test_r44_says_what_was_not_given() -> None:
+    bad = flow(step("deploy", 10, opaque=unread()))
+    assert only("R-44", bad) == ("R-44", "MEDIUM", "deploy", [10])
+    assert text("R-44", bad) == ("./deploy.sh was not read: what it does outside, and whether doing it again is harmless, is not known.")
+    assert only("R-44", flow(step("deploy", 10, POST, opaque=unread()))) == ("R-44", "MEDIUM", "deploy", [10])
+    assert only("R-44", flow(step("deploy", 10, DEPLOY, opaque=unread()))) == ("R-44", "LOW", "deploy", [10])
+    assert only("R-44", flow(step("deploy", 10, DEPLOY, opaque=unread(), gate=approval()))) == ("R-44", "MEDIUM", "deploy", [10])
+
+
+def test_r44_is_graver_when_it_is_done_again_by_itself() -> None:
+    bad = flow(step("first", 10, opaque=unread()), step("second", 20, opaque=unread(20), repeaters=(RETRY,)))
+    assert only("R-44", bad) == ("R-44", "HIGH", "second", [20, 80])
+    assert text("R-44", bad) == "./deploy.sh was not read, and it is done again by itself: what a second time does is not known."
+    assert only("R-44", flow(step("deploy", 10, opaque=unread(), repeaters=(RERUN,)))) == ("R-44", "MEDIUM", "deploy", [10])
+
+
+def test_r44_says_nothing_of_what_is_known_to_do_no_harm() -> None:
+    silent(
+        "R-44",
+        flow(step("look", 10, LOOK, opaque=unread())),
+        flow(step("chat", 10, CHAT, opaque=unread())),
+        flow(step("pay", 10, PAY)),
+    )
+
+
+# ── R-32 ──
+
+
+def test_r32_nobody_lets_it_pass() -> None:
+    bad = flow(step("mail", 10, MAIL), step("pay", 20, PAY), step("deploy", 30, DEPLOY), step("chat", 40, CHAT))
+    assert only("R-32", bad) == ("R-32", "MEDIUM", "pay", [20, 10])
+    assert text("R-32", bad) == "Nothing in the files says who lets POST pay.example pass; who approves it has to be asked."
+
+
+def test_r32_asks_who_stands_behind_a_gate() -> None:
+    bad = flow(step("ask", 10, gate=approval(10)), step("pay", 20, PAY))
+    assert only("R-32", bad) == ("R-32", "LOW", "pay", [20, 10])
+    assert only("R-32", flow(step("pay", 20, PAY, gate=approval(5)), step("mail", 30, MAIL))) == ("R-32", "LOW", "pay", [20, 5])
+    before = flow(step("pay", 20, PAY), step("ask", 30, gate=approval(30)))
+    assert only("R-32", before) == ("R-32", "MEDIUM", "pay", [20])
+
+
+def test_r32_credits_a_named_approver_and_is_silent_about_the_rest() -> None:
+    silent(
+        "R-32",
+        flow(step("pay", 20, PAY, gate=approval(visible=True))),
+        flow(step("pay", 20, PAY, gate=approval(approver="finance"))),
+        flow(step("deploy", 30, DEPLOY), step("chat", 40, CHAT), step("alarm", 50, MAIL, marks=marked(Mark.FAILURE_NOTICE))),
+    )
+
+
+# ── R-34 ──
+
+
+def tool(*kinds: Kind, **more: Any) -> Step:
+    given = {"identity": KEYLESS, "marks": marked(Mark.AGENT_LOOP), "extra": {"unattended": "true"}, **more}
+    return step("tool", 10, effect(Kind.AGENT, *kinds, told="mcp__shop__refund"), **given)
+
+
+def test_r34_an_agent_may_act_unasked() -> None:
+    assert only("R-34", flow(tool(Kind.MONEY))) == ("R-34", "BLOCKER", "tool", [10])
+    assert (
+        text("R-34", flow(tool(Kind.MONEY))) == "An agent may do mcp__shop__refund by itself, as often as it decides, and nobody is asked."
+    )
+    assert only("R-34", flow(tool(Kind.NOTIFY))) == ("R-34", "BLOCKER", "tool", [10])
+    assert only("R-34", flow(tool())) == ("R-34", "HIGH", "tool", [10])
+
+
+def test_r34_a_loop_without_an_end() -> None:
+    assert text("R-34", flow(tool(extra={}))) == "Nothing ends the loop of mcp__shop__refund: neither a number of turns nor a person."
+    bounded = flow(tool(Kind.PERMISSION, extra={"max_iterations": "8"}))
+    assert only("R-34", bounded) == ("R-34", "HIGH", "tool", [10])
+    assert text("R-34", bounded).startswith("The turns of mcp__shop__refund are limited, but each")
+
+
+def test_r34_credits_limits_questions_and_gates() -> None:
+    silent(
+        "R-34",
+        flow(tool(Kind.MONEY, extra={"unattended": "false"})),
+        flow(tool(Kind.MONEY, gate=approval())),
+        flow(tool(extra={"max_iterations": "8"})),
+        flow(tool(extra={}, repeaters=(repeater(Repeating.LOOP, 5),))),
+        flow(tool(Kind.MONEY, marks=marked())),
+    )
+
+
+# ── R-29 ──
+
+
+def test_r29_a_failure_reaches_nobody() -> None:
+    bad = flow(step("pay", 10, PAY), triggers=(trigger(Starting.SCHEDULE, 3), trigger(Starting.MANUAL, 4)))
+    assert only("R-29", bad) == ("R-29", "MEDIUM", "", [10, 3])
+    assert text("R-29", bad) == "When POST pay.example fails, nobody is told: the half that is done stays until somebody happens to look."
+    assert only("R-29", replace(bad, format="github-actions")) == ("R-29", "MEDIUM", "", [10, 3])
+
+
+def test_r29_credits_who_hears() -> None:
+    pay = step("pay", 10, PAY)
+    silent(
+        "R-29",
+        flow(pay, failure_notice=span(50)),
+        flow(pay, step("alarm", 50, CHAT, marks=marked(Mark.FAILURE_NOTICE))),
+        flow(pay, notice_expected=False),
+        flow(pay, enabled=False),
+        flow(pay, format="github-actions", triggers=(trigger(Starting.PUSH),)),
+        flow(step("look", 10, LOOK)),
+    )
+
+
+# ── R-31 ──
+
+
+def test_r31_nothing_is_kept_of_a_failed_run() -> None:
+    bad = flow(step("pay", 10, PAY), evidence_off=span(60))
+    assert only("R-31", bad) == ("R-31", "MEDIUM", "", [60, 10])
+    assert text("R-31", bad) == "Nothing is kept of a run that fails; whether POST pay.example was done can then not be looked up."
+    assert only("R-31", flow(step("pay", 10, PAY), evidence_off=span(10))) == ("R-31", "MEDIUM", "", [10])
+
+
+def test_r31_is_silent_where_it_is_kept_and_where_nothing_is_done() -> None:
+    silent("R-31", flow(step("pay", 10, PAY)), flow(step("look", 10, LOOK), evidence_off=span(60)))
+
+
+# ── R-26 ──
+
+
+def test_r26_what_is_final_comes_before_what_may_fail() -> None:
+    bad = flow(step("upload", 10, PUBLISH), step("chat", 15, CHAT), step("deploy", 20, DEPLOY))
+    assert only("R-26", bad) == ("R-26", "MEDIUM", "upload", [10, 20])
+    assert text("R-26", bad) == ("twine upload cannot be taken back, and is done before deploy, which may fail and seems not to need it.")
+    final = effect(Kind.MONEY, told="wire", reversible=Reversible.NO)
+    assert only("R-26", flow(step("wire", 10, final), step("ticket", 20, TICKET))) == ("R-26", "MEDIUM", "wire", [10, 20])
+
+
+def test_r26_credits_an_order_that_is_right_or_needed() -> None:
+    upload = step("upload", 10, PUBLISH)
+    silent(
+        "R-26",
+        flow(step("deploy", 5, DEPLOY), upload),
+        flow(upload, step("read", 15, LOOK, needs_output_of=("upload",)), step("deploy", 20, DEPLOY, needs_output_of=("read",))),
+        flow(upload, step("deploy", 20, DEPLOY, fallible=False)),
+        flow(upload, step("again", 20, PUBLISH)),
+        flow(upload, step("done", 20, TICKET, marks=marked(Mark.CLAIM))),
+        flow(upload, step("chat", 20, CHAT), step("look", 30, LOOK)),
+        flow(step("mail", 10, effect(Kind.NOTIFY, reversible=Reversible.NO)), step("deploy", 20, DEPLOY)),
+    )
+
+
+# ── R-27 ──
+
+
+@pytest.mark.parametrize(
+    ("does", "severity", "says"),
+    [
+        (PUBLISH, "MEDIUM", "fails at the first that is there already"),
+        (MAIL, "MEDIUM", "does those a second time"),
+        (POST, "MEDIUM", "whether that has a second effect is not known"),
+        (CHAT, "LOW", "does those a second time"),
+        (DEPLOY, "LOW", "that is harmless"),
+    ],
+)
+def test_r27_a_loop_stops_halfway(does: Any, severity: str, says: str) -> None:
+    bad = flow(step("each", 10, does, identity=KEYLESS, marks=marked(Mark.IN_LOOP), facts=(Fact(span(9), "for one in *"),)))
+    assert only("R-27", bad) == ("R-27", severity, "each", [10, 9])
+    assert says in text("R-27", bad)
+
+
+@pytest.mark.parametrize("command", ["npm publish --workspaces", "cargo publish --workspace", "docker push -a app", "twine upload dist/*"])
+def test_r27_one_command_has_several_effects(command: str) -> None:
+    assert only("R-27", flow(step("all", 10, PUBLISH, quote=command))) == ("R-27", "MEDIUM", "all", [10])
+
+
+def test_r27_credits_items_that_are_skipped_and_single_effects() -> None:
+    silent(
+        "R-27",
+        flow(step("all", 10, PUBLISH, quote="twine upload --skip-existing dist/*")),
+        flow(step("one", 10, PUBLISH, quote="docker push app:1.2")),
+        flow(step("each", 10, PAY, identity=KEYLESS, marks=marked(Mark.IN_LOOP), guard=span(9))),
+        flow(step("tool", 10, PAY, identity=KEYLESS, marks=marked(Mark.IN_LOOP, Mark.AGENT_LOOP))),
+        flow(step("compute", 10, marks=marked(Mark.IN_LOOP))),
+    )
+
+
+# ── R-37 ──
+
+
+@pytest.mark.parametrize(("does", "severity"), [(TICKET, "HIGH"), (PAY, "HIGH"), (POST, "MEDIUM")])
+def test_r37_a_restart_does_it_once_more(does: Any, severity: str) -> None:
+    bad = flow(step("act", 10, does, identity=KEYLESS, repeaters=(RESTART,), facts=(Fact(span(82), "restart: always"),)))
+    assert only("R-37", bad) == ("R-37", severity, "act", [10, 82])
+    assert findings(RULES["R-37"], bad)[0].facts[1] == Fact(span(82), "restart: always")
+
+
+def test_r37_a_program_that_was_not_given_is_not_known() -> None:
+    bad = flow(step("charge", 10, opaque=unread(), repeaters=(RESTART,)))
+    assert only("R-37", bad) == ("R-37", "MEDIUM", "charge", [10, 82])
+    assert text("R-37", bad) == "The program is started again when it ends; what charge does outside was not given to be read."
+
+
+def test_r37_credits_harmless_work_and_leaves_defaults_to_their_rule() -> None:
+    pay = step("pay", 10, PAY, identity=KEYLESS)
+    silent(
+        "R-37",
+        flow(replace(pay, repeaters=(replace(RESTART, default=True), replace(RESTART, bound=1), RETRY))),
+        flow(replace(pay, repeaters=(RESTART,), identity=identity(Bearing.STABLE))),
+        flow(replace(pay, repeaters=(RESTART,), guard=span(9))),
+        flow(step("serve", 10, repeaters=(RESTART,))),
+    )
+
+
+# ── R-36 ──
+
+
+def test_r36_a_secret_is_told_by_its_place() -> None:
+    first, second = Fact(span(12), "token: […]"), Fact(span(13), "password: […]")
+    bad = flow(step("look", 10, LOOK), secrets=(first, second, first))
+    assert only("R-36", bad) == ("R-36", "MEDIUM", "", [12, 13])
+    assert text("R-36", bad) == "2 secrets are written into the definition: everybody who may read the file may use them."
+    assert text("R-36", flow(secrets=(first,))) == "A secret is written into the definition: everybody who may read the file may use it."
+    silent("R-36", flow(step("pay", 10, PAY)))
+
+
+# ── R-38 ──
+
+
+def every(seconds: float | None) -> dict[str, Any]:
+    return {"triggers": (trigger(Starting.SCHEDULE, 3, period=seconds),)}
+
+
+def test_r38_the_next_run_begins_before_the_last_has_ended() -> None:
+    pay = step("pay", 20, PAY, identity=KEYLESS, timeout=600.0)
+    bad = flow(step("deploy", 10, DEPLOY, timeout=60.0), pay, **every(300))
+    assert only("R-38", bad) == ("R-38", "MEDIUM", "pay", [20, 3])
+    assert text("R-38", bad) == (
+        "A run may take 600 seconds and the next one begins after 300: both then do POST pay.example, and nothing keeps them apart."
+    )
+    whole = flow(replace(pay, timeout=None), extra={"executionTimeout": "4000"}, **every(3600))
+    assert only("R-38", whole) == ("R-38", "MEDIUM", "pay", [20, 3])
+
+
+def test_r38_a_run_without_a_limit_meets_the_next_one() -> None:
+    bad = flow(step("send", 10, opaque=unread()), **every(300))
+    assert only("R-38", bad) == ("R-38", "MEDIUM", "send", [10, 3])
+    assert text("R-38", bad) == (
+        "No limit of time is seen, and the next run begins after 300 seconds: both may do send, and nothing keeps them apart."
+    )
+    assert only("R-38", flow(step("deploy", 10, DEPLOY), **every(300))) == ("R-38", "LOW", "deploy", [10, 3])
+
+
+def test_r38_credits_locks_limits_and_long_periods() -> None:
+    pay = step("pay", 10, PAY, identity=KEYLESS)
+    silent(
+        "R-38",
+        flow(pay, guards=(guard(),), **every(300)),
+        flow(pay, guards=(guard(unit="job"),), **every(300)),
+        flow(replace(pay, timeout=120.0), **every(300)),
+        flow(pay, extra={"executionTimeout": "120"}, **every(300)),
+        flow(pay, **every(86400)),
+        flow(pay, **every(None)),
+        flow(pay, triggers=(trigger(Starting.EVENT, period=300.0),)),
+        flow(step("look", 10, LOOK), **every(300)),
+    )
+    other = flow(pay, guards=(guard(unit="another"),), **every(300))
+    assert only("R-38", other) == ("R-38", "MEDIUM", "pay", [10, 3])
