@@ -34,7 +34,7 @@ RULE = Rule(
     id="R-29",
     name="error-workflow-missing",
     title="A failure reaches nobody",
-    why="What stops halfway gets worse by the hour: people wait, later runs build on it, logs are deleted.",
+    why="What stops in the middle gets worse by the hour: people wait, later runs build on it, logs are deleted.",
     fix="Name somebody who is told: an error workflow, a failure callback, a step that runs `if: failure()`.",
     check=check,
 )
