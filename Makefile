@@ -60,7 +60,7 @@ soak: .venv/.dev-ready ## measure speed beside two million runs that have ended
 	$(BIN)/python -m bench.soak $(SOAK)
 
 crash: .venv/.dev-ready ## kill a worker at every commit, on both databases
-	$(BIN)/python -m pytest tests/crash --full-matrix $(PYTEST)
+	$(BIN)/python -m pytest tests/crash tests/report/test_storm.py --full-matrix $(PYTEST)
 
 docs: .venv/.dev-ready ## write the generated parts of the documentation anew
 	$(BIN)/python scripts/generate.py

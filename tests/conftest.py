@@ -86,6 +86,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full-matrix", action="store_true", help="kill at every commit of every operation, on both databases")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "full_matrix: lives of chance, so that it belongs to the full matrix only")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--full-matrix"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("full_matrix")]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
+
+
 @pytest.fixture
 def harness(url: str, tmp_path: Path) -> Iterator[Callable[..., Harness]]:
     """Makes harnesses on one fresh database, and closes them."""

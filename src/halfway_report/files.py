@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import time
 from collections.abc import Collection, Generator
@@ -15,6 +16,7 @@ from halfway_report.models import content_hash
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
 _ABANDONED = 3600  # seconds; a writer needs a moment, so an older temporary file has lost its own
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 _EMPTY = content_hash(b"")
 
 
@@ -38,7 +40,7 @@ def place(root: Path, name: Path, content: bytes, *, replacing: Collection[str] 
     sha256 = content_hash(content)
     if _holds(target, sha256, replacing):
         return path
-    _sweep(target)
+    _sweep(target.parent)
     with _temporary(target, content) as temporary:
         if target.exists():
             # Looked at again as late as can be: a rename asks no more.
@@ -116,11 +118,11 @@ def _publish(temporary: Path, target: Path, sha256: str) -> None:
             raise OtherContent(f"{target} appeared with another content") from None
 
 
-def _sweep(target: Path) -> None:
-    """Removes what writers have left that were killed between writing and naming."""
-    for left in target.parent.glob(f".{target.name}.*.tmp"):
+def _sweep(folder: Path) -> None:
+    """Removes what writers of any file of the folder have left that were killed before they had tidied up."""
+    for left in folder.glob(".*.tmp"):
         try:
-            if time.time() - left.stat().st_mtime > _ABANDONED:
+            if _TEMPORARY.fullmatch(left.name) and time.time() - left.stat().st_mtime > _ABANDONED:
                 left.unlink()
         except FileNotFoundError:
             continue

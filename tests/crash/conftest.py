@@ -11,15 +11,6 @@ from tests.crash.matrix import Nursery
 from tests.crash.worlds import Worlds, worlds
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What lives of chance belongs to the full matrix."""
-    if config.getoption("--full-matrix"):
-        return
-    left_out = [item for item in items if item.path.name == "test_storm.py"]
-    items[:] = [item for item in items if item not in left_out]
-    config.hook.pytest_deselected(items=left_out)
-
-
 @pytest.fixture(params=["sqlite", "postgres"])
 def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Worlds]:
     """Worlds of each kind of database; the server is started only where it is needed."""

@@ -34,9 +34,9 @@ class Undisturbed(NamedTuple):
 class Nursery:
     """A few processes in which lives are begun; the one that has nothing to do takes the next."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = "tests.crash.program", **environment: str) -> None:
         self._free: SimpleQueue[Program] = SimpleQueue()
-        self._programs = [Program("tests.crash.program") for _ in range(AT_ONCE)]
+        self._programs = [Program(module, **environment) for _ in range(AT_ONCE)]
         for program in self._programs:
             self._free.put(program)
 
@@ -44,14 +44,19 @@ class Nursery:
         self, flow: str, world: World, at: str = "", how: str = "kill", order: tuple[str, dict[str, str]] | None = None
     ) -> Undisturbed | None:
         """One life of a process, that is killed at this point or loses its connection there; None if it was killed."""
+        told = self.ask([flow, world.url, str(world.folder / "ledger"), at, how, order])
+        return None if told is None else undisturbed(told)
+
+    def ask(self, request: Sequence[object], *, seconds: float | None = None) -> dict[str, Any] | None:
+        """What a life tells; None if it was killed, by itself, by its world, or because its seconds were over."""
         program = self._free.get()
         try:
-            program.tell(json.dumps([flow, world.url, str(world.folder / "ledger"), at, how, order]))
+            program.tell(json.dumps([seconds, request]))
             code, told = json.loads(program.told())
-            assert code in (0, -signal.SIGKILL), f"exit code {code} at {at}:\n{program.errors()}"
+            assert code in (0, -signal.SIGKILL), f"exit code {code} of {request}:\n{program.errors()}"
         finally:
             self._free.put(program)
-        return None if code else undisturbed(json.loads(told))
+        return None if code else json.loads(told)
 
     def close(self) -> None:
         for program in self._programs:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import logging
 import os
+import select
+import signal
 import sys
 import traceback
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple, NoReturn, TypeVar
 
 import halfway.store.dialects.postgres  # noqa: F401 - so that no life has to load it
@@ -97,11 +100,11 @@ def persist(act: Callable[[], T]) -> T:
         return act()
 
 
-def in_child(request: Request, answers: int) -> NoReturn:
+def in_child(life: Callable[[], None], answers: int) -> NoReturn:
     code = 1
     try:
         os.dup2(answers, 1)
-        live(request)
+        life()
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -109,20 +112,23 @@ def in_child(request: Request, answers: int) -> NoReturn:
         os._exit(code)
 
 
-def main() -> None:
+def serve(kind: Callable[..., T], live: Callable[[T], None]) -> None:
+    """Lives what each line of stdin asks for, in a process of its own: `[seconds, […]]`, when to kill it at the latest, and the request."""
     logging.basicConfig(level=logging.CRITICAL)
     for line in sys.stdin:
-        request = Request(*json.loads(line))
+        seconds, arguments = json.loads(line)
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
-            in_child(request, writing)
+            in_child(partial(live, kind(*arguments)), writing)
         os.close(writing)
         with os.fdopen(reading) as answers:
+            if not select.select([answers], [], [], seconds)[0]:
+                os.kill(child, signal.SIGKILL)
             told = answers.read()
         _, status = os.waitpid(child, 0)
         print(json.dumps([os.waitstatus_to_exitcode(status), told]), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    serve(Request, live)

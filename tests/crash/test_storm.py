@@ -32,6 +32,8 @@ from tests.engine.harness import FAST, Harness, Order, flow, until
 from tests.faults.checks import all_is_well
 from tests.faults.outages import cutting
 
+pytestmark = pytest.mark.full_matrix
+
 FLOWS = "tests.crash.test_storm:flows"
 WORKERS = 3
 TURNS = 40

@@ -137,13 +137,15 @@ def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "elsewhere" / NAME).read_bytes() == b"generated"
 
 
-def test_what_a_killed_writer_left_is_removed_and_what_another_writes_is_not(tmp_path: Path, path: Path) -> None:
-    old, young = path.with_name(".2026-09-30.md.0a0a0a0a.tmp"), path.with_name(".2026-09-30.md.0b0b0b0b.tmp")
-    old.write_bytes(b"half a rep")
-    young.write_bytes(b"half a rep")
-    os.utime(old, (1, 1))
+def test_what_killed_writers_left_is_removed_and_what_another_writes_is_not(tmp_path: Path, path: Path) -> None:
+    left = [path.with_name(f".{name}.md.0a0a0a0a.tmp") for name in ("2026-09-29", "2026-09-30")]
+    kept = [path.with_name(name) for name in (".2026-09-30.md.0b0b0b0b.tmp", ".notes.tmp")]
+    for file in (*left, *kept):
+        file.write_bytes(b"half a rep")
+    for file in (*left, kept[1]):
+        os.utime(file, (1, 1))
     place(tmp_path, NAME, b"generated")
-    assert sorted(path.parent.iterdir()) == [young, path]
+    assert sorted(path.parent.iterdir()) == [*kept, path]
 
 
 def test_only_what_was_saved_is_removed(path: Path) -> None:
