@@ -77,8 +77,14 @@ def test_r28_a_missing_value_flows_into_an_effect() -> None:
     bad = broken("version; github.ref_name", step("upload", 10, PUBLISH, extra={"broken_inputs": "github.ref_name"}))
     assert only("R-28", bad) == ("R-28", "HIGH", "upload", [10, 6])
     assert text("R-28", bad) == (
-        "twine upload takes github.ref_name, which such a start does not give it: it then does its work with a wrong or an empty value."
+        "twine upload takes github.ref_name: in a start by hand or by the clock that is empty, or something else than is meant."
     )
+
+
+def test_r28_quotes_the_places_of_the_step_itself() -> None:
+    mine = Fact(span(9), "VERSION=${{ github.ref_name }}")
+    bad = broken("github.ref_name", step("upload", 10, PUBLISH, extra={"broken_inputs": "github.ref_name"}, facts=(mine,)))
+    assert only("R-28", bad) == ("R-28", "HIGH", "upload", [10, 9])
 
 
 def test_r28_an_input_that_nothing_reads_is_said_of_the_flow() -> None:
@@ -305,6 +311,8 @@ def test_r26_what_is_final_comes_before_what_may_fail() -> None:
     bad = flow(step("upload", 10, PUBLISH), step("chat", 15, CHAT), step("deploy", 20, DEPLOY))
     assert only("R-26", bad) == ("R-26", "MEDIUM", "upload", [10, 20])
     assert text("R-26", bad) == ("twine upload cannot be taken back, and is done before deploy, which may fail and seems not to need it.")
+    bump = step("bump", 20, effect(Kind.GIT, told="git push"))
+    assert only("R-26", flow(step("upload", 10, PUBLISH), bump)) == ("R-26", "LOW", "upload", [10, 20])
     final = effect(Kind.MONEY, told="wire", reversible=Reversible.NO)
     assert only("R-26", flow(step("wire", 10, final), step("ticket", 20, TICKET))) == ("R-26", "MEDIUM", "wire", [10, 20])
 
@@ -316,6 +324,7 @@ def test_r26_credits_an_order_that_is_right_or_needed() -> None:
         flow(step("deploy", 5, DEPLOY), upload),
         flow(upload, step("read", 15, LOOK, needs_output_of=("upload",)), step("deploy", 20, DEPLOY, needs_output_of=("read",))),
         flow(upload, step("deploy", 20, DEPLOY, fallible=False)),
+        flow(step("draft", 10, effect(Kind.PUBLISH, reversible=Reversible.YES)), step("deploy", 20, DEPLOY)),
         flow(upload, step("again", 20, PUBLISH)),
         flow(upload, step("done", 20, TICKET, marks=marked(Mark.CLAIM))),
         flow(upload, step("chat", 20, CHAT), step("look", 30, LOOK)),
