@@ -8,7 +8,7 @@ from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Reversible, Step
 from halfway.inspection.rules.common import Ways, found, kinds, line, only_tells, outward, stops
 
-INFERENCE = "{what} cannot be taken back, and is done before {later}, which may fail and seems not to need it."
+INFERENCE = "{what} cannot be taken back without a trace, and is done before {later}, which may fail and seems not to need it."
 ASIDE = frozenset({Mark.CLAIM, Mark.CURSOR, Mark.FAILURE_NOTICE, Mark.RECOVERY})
 
 BOOKKEEPING = frozenset({Kind.GIT})
