@@ -33,6 +33,7 @@ TICKET = effect(Kind.CREATE, told="create ticket")
 DEPLOY = effect(Kind.DEPLOY, repeat=Repeat.SAFE, told="helm upgrade")
 PUBLISH = effect(Kind.PUBLISH, repeat=Repeat.REJECTS, told="twine upload", reversible=Reversible.NO)
 POST = effect(Kind.UNKNOWN, repeat=Repeat.UNKNOWN, told="POST unknown.example")
+SHEET = effect(Kind.RECORD, told="append a row")
 QUERY = effect(Kind.RECORD, repeat=Repeat.UNKNOWN, told="executeQuery")
 CHARGE = effect(Kind.MONEY, repeat=Repeat.UNKNOWN, told="charge")
 LOOK = effect(Kind.READ, repeat=Repeat.SAFE, told="GET unknown.example")
@@ -140,7 +141,16 @@ def test_r35_an_effect_uses_what_the_agent_made() -> None:
 
 @pytest.mark.parametrize(
     ("does", "severity"),
-    [(PAY, "BLOCKER"), (TICKET, "HIGH"), (MAIL, "HIGH"), (POST, "MEDIUM"), (CHAT, "LOW"), (QUERY, "HIGH"), (CHARGE, "BLOCKER")],
+    [
+        (PAY, "BLOCKER"),
+        (TICKET, "HIGH"),
+        (MAIL, "HIGH"),
+        (POST, "MEDIUM"),
+        (CHAT, "LOW"),
+        (QUERY, "HIGH"),
+        (CHARGE, "BLOCKER"),
+        (SHEET, "HIGH"),
+    ],
 )
 def test_r39_an_event_that_comes_twice(does: Any, severity: str) -> None:
     act = step("act", 10, does, identity=KEYLESS, repeaters=(AGAIN,))
@@ -216,7 +226,7 @@ def test_r44_is_graver_when_it_is_done_again_by_itself() -> None:
 
 
 def test_r44_a_delivery_that_comes_twice_counts_where_the_effect_is_known() -> None:
-    starts = {"triggers": (trigger(Starting.EVENT),)}
+    starts: dict[str, Any] = {"triggers": (trigger(Starting.EVENT),)}
     code = step("code", 10, POST, opaque=unread(), repeaters=(AGAIN,))
     assert only("R-44", flow(code, **starts)) == ("R-44", "MEDIUM", "code", [10, 2])
     assert only("R-44", flow(replace(code, effect=PAY), **starts)) == ("R-44", "HIGH", "code", [10, 2])

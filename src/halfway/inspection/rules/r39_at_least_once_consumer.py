@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeating, Step
-from halfway.inspection.rules.common import OFFICIAL, Proof, Ways, again, exposed, found, kinds, repeatability, tells_team
+from halfway.inspection.rules.common import Proof, Ways, again, exposed, found, kinds, repeatability, tells_team
 from halfway.inspection.rules.delivering import repeated_at
 
 TWICE = "An event is delivered again when its receipt is not confirmed in time; {what} then happens twice, as nothing knows it again."
@@ -29,10 +29,9 @@ def check(case: Case) -> Iterator[Finding]:
 def _severity(step: Step) -> Severity:
     if tells_team(step):
         return Severity.LOW
-    twice, official = repeatability(step) is Proof.NOT, bool(kinds(step) & OFFICIAL)
-    if official and (twice or kinds(step) & {Kind.MONEY, Kind.PERMISSION}):
+    if kinds(step) & {Kind.MONEY, Kind.PERMISSION}:
         return Severity.BLOCKER
-    return Severity.HIGH if twice or official else Severity.MEDIUM
+    return Severity.HIGH if repeatability(step) is Proof.NOT or Kind.RECORD in kinds(step) else Severity.MEDIUM
 
 
 RULE = Rule(
