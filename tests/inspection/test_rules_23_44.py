@@ -33,6 +33,9 @@ TICKET = effect(Kind.CREATE, told="create ticket")
 DEPLOY = effect(Kind.DEPLOY, repeat=Repeat.SAFE, told="helm upgrade")
 PUBLISH = effect(Kind.PUBLISH, repeat=Repeat.REJECTS, told="twine upload", reversible=Reversible.NO)
 POST = effect(Kind.UNKNOWN, repeat=Repeat.UNKNOWN, told="POST unknown.example")
+SHEET = effect(Kind.RECORD, told="append a row")
+QUERY = effect(Kind.RECORD, repeat=Repeat.UNKNOWN, told="executeQuery")
+CHARGE = effect(Kind.MONEY, repeat=Repeat.UNKNOWN, told="charge")
 LOOK = effect(Kind.READ, repeat=Repeat.SAFE, told="GET unknown.example")
 AGENT = effect(Kind.AGENT, repeat=Repeat.UNKNOWN, told="claude -p")
 FAR_AGENT = effect(Kind.AGENT, repeat=Repeat.UNKNOWN, told="POST agents.example")
@@ -77,8 +80,14 @@ def test_r28_a_missing_value_flows_into_an_effect() -> None:
     bad = broken("version; github.ref_name", step("upload", 10, PUBLISH, extra={"broken_inputs": "github.ref_name"}))
     assert only("R-28", bad) == ("R-28", "HIGH", "upload", [10, 6])
     assert text("R-28", bad) == (
-        "twine upload takes github.ref_name, which such a start does not give it: it then does its work with a wrong or an empty value."
+        "twine upload takes github.ref_name: in a start by hand or by the clock that is empty, or something else than is meant."
     )
+
+
+def test_r28_quotes_the_places_of_the_step_itself() -> None:
+    mine = Fact(span(9), "VERSION=${{ github.ref_name }}")
+    bad = broken("github.ref_name", step("upload", 10, PUBLISH, extra={"broken_inputs": "github.ref_name"}, facts=(mine,)))
+    assert only("R-28", bad) == ("R-28", "HIGH", "upload", [10, 9])
 
 
 def test_r28_an_input_that_nothing_reads_is_said_of_the_flow() -> None:
@@ -107,7 +116,7 @@ def test_r35_an_agent_is_started_elsewhere_and_nobody_waits() -> None:
 def test_r35_the_id_of_a_session_is_kept_nowhere() -> None:
     wait = step("wait", 20, marks=marked(Mark.WAIT))
     assert only("R-35", flow(step("ask", 10, FAR_AGENT), wait)) == ("R-35", "HIGH", "ask", [10])
-    assert only("R-35", flow(step("ask", 10, AGENT))) == ("R-35", "MEDIUM", "ask", [10])
+    assert only("R-35", flow(step("ask", 10, AGENT))) == ("R-35", "LOW", "ask", [10])
     silent("R-35", flow(step("ask", 10, AGENT, kept=(span(11),))))
 
 
@@ -119,6 +128,7 @@ def test_r35_an_effect_uses_what_the_agent_made() -> None:
     silent(
         "R-35",
         flow(ask, step("mail", 20, MAIL)),
+        flow(ask, step("keep", 11, TICKET, needs_output_of=("ask",))),
         flow(ask, step("chat", 20, CHAT, needs_output_of=("ask",))),
         flow(ask, step("mail", 20, MAIL, needs_output_of=("ask",), gate=approval())),
         flow(ask, step("wait", 15, gate=approval()), step("mail", 20, MAIL, needs_output_of=("ask",))),
@@ -129,12 +139,35 @@ def test_r35_an_effect_uses_what_the_agent_made() -> None:
 # ── R-39 ──
 
 
-@pytest.mark.parametrize(("does", "severity"), [(PAY, "BLOCKER"), (TICKET, "HIGH"), (MAIL, "HIGH"), (POST, "MEDIUM"), (CHAT, "LOW")])
+@pytest.mark.parametrize(
+    ("does", "severity"),
+    [
+        (PAY, "BLOCKER"),
+        (TICKET, "HIGH"),
+        (MAIL, "HIGH"),
+        (POST, "MEDIUM"),
+        (CHAT, "LOW"),
+        (QUERY, "HIGH"),
+        (CHARGE, "BLOCKER"),
+        (SHEET, "HIGH"),
+    ],
+)
 def test_r39_an_event_that_comes_twice(does: Any, severity: str) -> None:
     act = step("act", 10, does, identity=KEYLESS, repeaters=(AGAIN,))
     assert only("R-39", flow(act, triggers=(trigger(Starting.EVENT),))) == ("R-39", severity, "act", [10, 2])
     assert findings(RULES["R-39"], flow(act, triggers=(trigger(Starting.EVENT),)))[0].facts[1] == Fact(span(2), "on event")
     assert only("R-39", flow(act)) == ("R-39", severity, "act", [10, 2])
+
+
+def test_r39_says_what_is_known() -> None:
+    assert text("R-39", flow(step("act", 10, PAY, identity=KEYLESS, repeaters=(AGAIN,)))) == (
+        "An event is delivered again when its receipt is not confirmed in time; "
+        "POST pay.example then happens twice, as nothing knows it again."
+    )
+    assert text("R-39", flow(step("act", 10, POST, identity=KEYLESS, repeaters=(AGAIN,)))) == (
+        "An event is delivered again when its receipt is not confirmed in time; "
+        "whether POST unknown.example then happens twice is not known."
+    )
 
 
 def test_r39_credits_events_that_are_known_again() -> None:
@@ -143,6 +176,7 @@ def test_r39_credits_events_that_are_known_again() -> None:
         "R-39",
         flow(step("seen", 10, marks=marked(Mark.CLAIM)), pay),
         flow(replace(pay, guard=span(9))),
+        flow(replace(pay, opaque=unread())),
         flow(replace(pay, identity=identity(Bearing.STABLE))),
         flow(replace(pay, repeaters=(RETRY, RERUN))),
     )
@@ -191,6 +225,14 @@ def test_r44_is_graver_when_it_is_done_again_by_itself() -> None:
     assert only("R-44", flow(step("deploy", 10, opaque=unread(), repeaters=(RERUN,)))) == ("R-44", "MEDIUM", "deploy", [10])
 
 
+def test_r44_a_delivery_that_comes_twice_counts_where_the_effect_is_known() -> None:
+    starts: dict[str, Any] = {"triggers": (trigger(Starting.EVENT),)}
+    code = step("code", 10, POST, opaque=unread(), repeaters=(AGAIN,))
+    assert only("R-44", flow(code, **starts)) == ("R-44", "MEDIUM", "code", [10, 2])
+    assert only("R-44", flow(replace(code, effect=PAY), **starts)) == ("R-44", "HIGH", "code", [10, 2])
+    assert findings(RULES["R-44"], flow(code, **starts))[0].facts[1] == Fact(span(2), "on event")
+
+
 def test_r44_says_nothing_of_what_is_known_to_do_no_harm() -> None:
     silent(
         "R-44",
@@ -204,8 +246,11 @@ def test_r44_says_nothing_of_what_is_known_to_do_no_harm() -> None:
 
 
 def test_r32_nobody_lets_it_pass() -> None:
-    bad = flow(step("mail", 10, MAIL), step("pay", 20, PAY), step("deploy", 30, DEPLOY), step("chat", 40, CHAT))
-    assert only("R-32", bad) == ("R-32", "MEDIUM", "pay", [20, 10])
+    assert only("R-32", flow(step("ticket", 5, TICKET))) == ("R-32", "LOW", "ticket", [5])
+    others = step("ticket", 5, TICKET), step("mail", 10, MAIL), step("deploy", 30, DEPLOY), step("chat", 40, CHAT)
+    bad = flow(*others, step("pay", 20, PAY))
+    assert only("R-32", flow(*others)) == ("R-32", "MEDIUM", "mail", [10, 5])
+    assert only("R-32", bad) == ("R-32", "MEDIUM", "pay", [20, 10, 5])
     assert text("R-32", bad) == "Nothing in the files says who lets POST pay.example pass; who approves it has to be asked."
 
 
@@ -244,10 +289,17 @@ def test_r34_an_agent_may_act_unasked() -> None:
 
 
 def test_r34_a_loop_without_an_end() -> None:
-    assert text("R-34", flow(tool(extra={}))) == "Nothing ends the loop of mcp__shop__refund: neither a number of turns nor a person."
+    assert (
+        text("R-34", flow(tool(extra={}))) == "No limit is seen to the loop of mcp__shop__refund: neither a number of turns nor a person."
+    )
     bounded = flow(tool(Kind.PERMISSION, extra={"max_iterations": "8"}))
     assert only("R-34", bounded) == ("R-34", "HIGH", "tool", [10])
-    assert text("R-34", bounded).startswith("The turns of mcp__shop__refund are limited, but each")
+    assert text("R-34", bounded) == (
+        "The turns of mcp__shop__refund are limited, but each of them may change something outside, and nobody is asked."
+    )
+    writes = tool(Kind.CREATE, extra={})
+    assert only("R-34", flow(writes)) == ("R-34", "HIGH", "tool", [10])
+    assert only("R-34", flow(writes, format="n8n")) == ("R-34", "MEDIUM", "tool", [10])
 
 
 def test_r34_credits_limits_questions_and_gates() -> None:
@@ -256,6 +308,7 @@ def test_r34_credits_limits_questions_and_gates() -> None:
         flow(tool(Kind.MONEY, extra={"unattended": "false"})),
         flow(tool(Kind.MONEY, gate=approval())),
         flow(tool(extra={"max_iterations": "8"})),
+        flow(tool(Kind.UNKNOWN, extra={}), format="n8n"),
         flow(tool(extra={}, repeaters=(repeater(Repeating.LOOP, 5),))),
         flow(tool(Kind.MONEY, marks=marked())),
     )
@@ -304,7 +357,11 @@ def test_r31_is_silent_where_it_is_kept_and_where_nothing_is_done() -> None:
 def test_r26_what_is_final_comes_before_what_may_fail() -> None:
     bad = flow(step("upload", 10, PUBLISH), step("chat", 15, CHAT), step("deploy", 20, DEPLOY))
     assert only("R-26", bad) == ("R-26", "MEDIUM", "upload", [10, 20])
-    assert text("R-26", bad) == ("twine upload cannot be taken back, and is done before deploy, which may fail and seems not to need it.")
+    assert text("R-26", bad) == (
+        "twine upload cannot be taken back without a trace, and is done before deploy, which may fail and seems not to need it."
+    )
+    bump = step("bump", 20, effect(Kind.GIT, told="git push"))
+    assert only("R-26", flow(step("upload", 10, PUBLISH), bump)) == ("R-26", "LOW", "upload", [10, 20])
     final = effect(Kind.MONEY, told="wire", reversible=Reversible.NO)
     assert only("R-26", flow(step("wire", 10, final), step("ticket", 20, TICKET))) == ("R-26", "MEDIUM", "wire", [10, 20])
 
@@ -316,6 +373,7 @@ def test_r26_credits_an_order_that_is_right_or_needed() -> None:
         flow(step("deploy", 5, DEPLOY), upload),
         flow(upload, step("read", 15, LOOK, needs_output_of=("upload",)), step("deploy", 20, DEPLOY, needs_output_of=("read",))),
         flow(upload, step("deploy", 20, DEPLOY, fallible=False)),
+        flow(step("draft", 10, effect(Kind.PUBLISH, reversible=Reversible.YES)), step("deploy", 20, DEPLOY)),
         flow(upload, step("again", 20, PUBLISH)),
         flow(upload, step("done", 20, TICKET, marks=marked(Mark.CLAIM))),
         flow(upload, step("chat", 20, CHAT), step("look", 30, LOOK)),
@@ -355,6 +413,7 @@ def test_r27_credits_items_that_are_skipped_and_single_effects() -> None:
         flow(step("each", 10, PAY, identity=KEYLESS, marks=marked(Mark.IN_LOOP), guard=span(9))),
         flow(step("tool", 10, PAY, identity=KEYLESS, marks=marked(Mark.IN_LOOP, Mark.AGENT_LOOP))),
         flow(step("compute", 10, marks=marked(Mark.IN_LOOP))),
+        flow(step("each", 10, POST, identity=KEYLESS, marks=marked(Mark.IN_LOOP), opaque=unread())),
     )
 
 

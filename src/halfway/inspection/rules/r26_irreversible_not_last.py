@@ -8,8 +8,11 @@ from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Reversible, Step
 from halfway.inspection.rules.common import Ways, found, kinds, line, only_tells, outward, stops
 
-INFERENCE = "{what} cannot be taken back, and is done before {later}, which may fail and seems not to need it."
+INFERENCE = "{what} cannot be taken back without a trace, and is done before {later}, which may fail and seems not to need it."
 ASIDE = frozenset({Mark.CLAIM, Mark.CURSOR, Mark.FAILURE_NOTICE, Mark.RECOVERY})
+
+BOOKKEEPING = frozenset({Kind.GIT})
+"""What is pushed after a release is often about the release."""
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -21,11 +24,15 @@ def check(case: Case) -> Iterator[Finding]:
         needing = _needing(ways, step)
         later = next((one for one in ways.after(step) if _could_be_first(one) and one.id not in needing), None)
         if later is not None:
-            yield found(RULE.id, Severity.MEDIUM, step, INFERENCE, line(later), later=later.name)
+            severity = Severity.LOW if kinds(later) == BOOKKEEPING else Severity.MEDIUM
+            yield found(RULE.id, severity, step, INFERENCE, line(later), later=later.name)
 
 
 def _is_final(step: Step) -> bool:
-    return step.effect is not None and (Kind.PUBLISH in kinds(step) or step.effect.reversible is Reversible.NO)
+    """Whether it cannot be taken back, or only for a while, or not without a trace that everybody sees."""
+    if step.effect is None or step.effect.reversible is Reversible.YES:
+        return False
+    return Kind.PUBLISH in kinds(step) or step.effect.reversible is Reversible.NO
 
 
 def _could_be_first(later: Step) -> bool:

@@ -22,7 +22,13 @@ _BATCH = re.compile(
 def check(case: Case) -> Iterator[Finding]:
     for step in Ways(case.flow).outward():
         # What an agent does in its loop is no batch.
-        if not _is_batch(step) or Mark.AGENT_LOOP in step.marks or step.guard is not None or "--skip-existing" in step.quote:
+        if (
+            not _is_batch(step)
+            or Mark.AGENT_LOOP in step.marks
+            or step.opaque is not None
+            or step.guard is not None
+            or "--skip-existing" in step.quote
+        ):
             continue
         severity, text = _judged(step)
         yield found(RULE.id, severity, step, text, *step.facts)

@@ -10,7 +10,7 @@ from halfway.inspection.model import Fact, Flow
 from halfway.inspection.quoting import quoted
 from halfway.inspection.rules.common import Ways, found
 
-FLOWS = "{what} takes {names}, which such a start does not give it: it then does its work with a wrong or an empty value."
+FLOWS = "{what} takes {names}: in a start by hand or by the clock that is empty, or something else than is meant."
 IGNORED = "Nothing reads {names}: who starts it by hand names something, and the run heeds something else."
 PROMISED = "Nothing reads {names}: who starts it by hand to try it out starts the real effects."
 _TRIAL = re.compile(r"(?i)dry[-_ ]?run|simulat|preview|\btest|confirm")
@@ -23,14 +23,14 @@ def check(case: Case) -> Iterator[Finding]:
         names = step.extra.get("broken_inputs", "")
         if names:
             at_steps = True
-            yield found(RULE.id, Severity.HIGH, step, FLOWS, *_said_of(case.flow, names), names=quoted(names, 80))
+            yield found(RULE.id, Severity.HIGH, step, FLOWS, *_said_of(step.facts or case.flow.facts, names), names=quoted(names, 80))
     if not at_steps and any(True for _ in ways.outward()):
         yield from _of_flow(case.flow)
 
 
 def _of_flow(flow: Flow) -> Iterator[Finding]:
     names = [one for one in flow.extra.get("broken_inputs", "").split("; ") if one and not _FOR_PEOPLE.search(one)]
-    facts = _said_of(flow, *names) or tuple(Fact(one.span, one.quote) for one in flow.triggers)
+    facts = _said_of(flow.facts, *names) or tuple(Fact(one.span, one.quote) for one in flow.triggers)
     if not names or not facts:
         return
     trial = any(_TRIAL.search(one) for one in names)
@@ -39,11 +39,10 @@ def _of_flow(flow: Flow) -> Iterator[Finding]:
     yield Finding(rule=RULE.id, severity=severity, span=facts[0].span, facts=facts, inference=inference)
 
 
-def _said_of(flow: Flow, *names: str) -> tuple[Fact, ...]:
+def _said_of(facts: tuple[Fact, ...], *names: str) -> tuple[Fact, ...]:
     """The places that speak of these names; all that are known where none can be told apart."""
     words = [re.split(r"[ (]", one)[0] for name in names for one in name.split("; ")]
-    mine = tuple(fact for fact in flow.facts if any(word in fact.quote for word in words))
-    return mine or flow.facts
+    return tuple(fact for fact in facts if any(word in fact.quote for word in words)) or facts
 
 
 RULE = Rule(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Mark, Step
-from halfway.inspection.rules.common import OFFICIAL, Ways, found, kinds, line, place, tells_team
+from halfway.inspection.model import Kind, Mark, Step
+from halfway.inspection.rules.common import Ways, found, kinds, line, place, tells_team
 
 NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
 UNNAMED = "Something holds {what} back until it is let pass; who may do so is not in the files and has to be asked."
 MOST_FACTS = 3
+MADE_ONLY = frozenset({Kind.CREATE})
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -19,9 +20,10 @@ def check(case: Case) -> Iterator[Finding]:
     steps = [step for step in ways.outward() if _is_for_people(step)]
     gated = [step for step in ways.steps if step.gate is not None]
     let_pass = {one.id for gate in gated for one in (gate, *ways.after(gate))}
-    free = sorted((step for step in steps if step.id not in let_pass), key=lambda step: not kinds(step) & OFFICIAL)
+    free = sorted((step for step in steps if step.id not in let_pass), key=_weight)
     if free:
-        yield found(RULE.id, Severity.MEDIUM, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
+        severity = Severity.LOW if kinds(free[0]) == MADE_ONLY else Severity.MEDIUM
+        yield found(RULE.id, severity, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
     else:
         yield from _unnamed(ways, steps, gated)
 
@@ -32,6 +34,11 @@ def _unnamed(ways: Ways, steps: list[Step], gated: list[Step]) -> Iterator[Findi
         if gates and not any(gate.visible or gate.approver for gate in gates):
             yield found(RULE.id, Severity.LOW, step, UNNAMED, place(gates[0].span, *ways.steps))
             return
+
+
+def _weight(step: Step) -> int:
+    """The graver the sooner: money and rights, then records and messages."""
+    return 0 if kinds(step) & {Kind.MONEY, Kind.PERMISSION} else 1 if kinds(step) & {Kind.RECORD, Kind.NOTIFY} else 2
 
 
 def _is_for_people(step: Step) -> bool:

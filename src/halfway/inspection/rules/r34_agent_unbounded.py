@@ -9,26 +9,31 @@ from halfway.inspection.model import Kind, Mark, Receiver, Repeating, Step
 from halfway.inspection.rules.common import OFFICIAL, Ways, found, kinds
 
 ALLOWED = "An agent may do {what} by itself, as often as it decides, and nobody is asked."
-ENDLESS = "Nothing ends the loop of {what}: neither a number of turns nor a person."
-BOUNDED = "The turns of {what} are limited, but each of them may do what is a person's business, and nobody is asked."
+ENDLESS = "No limit is seen to the loop of {what}: neither a number of turns nor a person."
+BOUNDED = "The turns of {what} are limited, but each of them may change something outside, and nobody is asked."
+LIMITED = frozenset({"n8n"})
+"""Here an agent ends after some turns also when the file does not say so."""
 _LIMITS = ("max_iterations", "max_turns", "max_steps", "budget")
+_UNKNOWN_TOOLS = frozenset({Kind.AGENT, Kind.UNKNOWN})
 
 
 def check(case: Case) -> Iterator[Finding]:
     for step in Ways(case.flow).outward():
         if Mark.AGENT_LOOP not in step.marks or step.gate is not None or step.extra.get("unattended") == "false":
             continue
-        grave, bounded = _is_grave(step), _is_bounded(step)
-        if bounded and not grave:
-            continue
-        severity = Severity.BLOCKER if grave and not bounded else Severity.HIGH
-        yield found(RULE.id, severity, step, _text(step, bounded), *step.facts)
+        bounded = case.flow.format in LIMITED or _is_bounded(step)
+        severity = _severity(step, bounded)
+        if severity is not None:
+            text = BOUNDED if bounded else ALLOWED if "unattended" in step.extra else ENDLESS
+            yield found(RULE.id, severity, step, text, *step.facts)
 
 
-def _text(step: Step, bounded: bool) -> str:
-    if bounded:
-        return BOUNDED
-    return ALLOWED if "unattended" in step.extra else ENDLESS
+def _severity(step: Step, bounded: bool) -> Severity | None:
+    if _is_grave(step):
+        return Severity.HIGH if bounded else Severity.BLOCKER
+    if not bounded:
+        return Severity.HIGH
+    return Severity.MEDIUM if kinds(step) - _UNKNOWN_TOOLS else None
 
 
 def _is_grave(step: Step) -> bool:

@@ -27,7 +27,7 @@ def check(case: Case) -> Iterator[Finding]:
         elif _goes_away(ways, step):
             yield found(RULE.id, Severity.HIGH, step, AWAY)
         elif not step.kept:
-            yield found(RULE.id, Severity.HIGH if _elsewhere(step) else Severity.MEDIUM, step, LOST)
+            yield found(RULE.id, Severity.HIGH if _elsewhere(step) else Severity.LOW, step, LOST)
 
 
 def _trusting(ways: Ways, agent: Step) -> Step | None:
@@ -35,7 +35,8 @@ def _trusting(ways: Ways, agent: Step) -> Step | None:
     for later in ways.after(agent):
         if later.gate is not None:
             return None
-        if agent.id in later.needs_output_of and outward(later) and not tells_team(later):
+        keeps = later.span in agent.kept
+        if agent.id in later.needs_output_of and outward(later) and not tells_team(later) and not keeps:
             return later
     return None
 

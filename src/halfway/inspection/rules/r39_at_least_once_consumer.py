@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Fact, Flow, Mark, Repeater, Repeating, Starting, Step
-from halfway.inspection.rules.common import OFFICIAL, Proof, Ways, again, again_at, exposed, found, kinds, repeatability, tells_team
+from halfway.inspection.model import Kind, Mark, Repeating, Step
+from halfway.inspection.rules.common import Proof, Ways, again, exposed, found, kinds, repeatability, tells_team
+from halfway.inspection.rules.delivering import repeated_at
 
-TWICE = "The sender delivers an event again when no answer comes in time; {what} then happens twice, as nothing knows the event again."
-UNKNOWN = "The sender delivers an event again when no answer comes in time; whether {what} then happens twice is not known."
+TWICE = "An event is delivered again when its receipt is not confirmed in time; {what} then happens twice, as nothing knows it again."
+UNKNOWN = "An event is delivered again when its receipt is not confirmed in time; whether {what} then happens twice is not known."
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -18,24 +19,19 @@ def check(case: Case) -> Iterator[Finding]:
     for step in ways.outward():
         repeat = next((one for one in again(step, Repeating.REDELIVERY) if one.automatic), None)
         known = step in claims or any(step in ways.after(claim) for claim in claims)
-        if repeat is None or known or not exposed(step):
+        # What was not read is the question of R-44.
+        if repeat is None or known or step.opaque is not None or not exposed(step):
             continue
         text = TWICE if repeatability(step) is Proof.NOT else UNKNOWN
-        yield found(RULE.id, _severity(step), step, text, *(_starts(case.flow, repeat) or again_at(repeat, step)))
+        yield found(RULE.id, _severity(step), step, text, *repeated_at(case.flow, repeat, step))
 
 
 def _severity(step: Step) -> Severity:
     if tells_team(step):
         return Severity.LOW
-    if kinds(step) & OFFICIAL:
+    if kinds(step) & {Kind.MONEY, Kind.PERMISSION}:
         return Severity.BLOCKER
-    return Severity.HIGH if repeatability(step) is Proof.NOT else Severity.MEDIUM
-
-
-def _starts(flow: Flow, repeat: Repeater) -> tuple[Fact, ...]:
-    """The event that is delivered again, in the words of its trigger."""
-    events = [one for one in flow.triggers if one.kind is Starting.EVENT]
-    return tuple(Fact(one.span, one.quote) for one in events if one.span.line == repeat.span.line)
+    return Severity.HIGH if repeatability(step) is Proof.NOT or Kind.RECORD in kinds(step) else Severity.MEDIUM
 
 
 RULE = Rule(

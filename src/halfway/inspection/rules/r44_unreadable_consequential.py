@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Step, Unread
+from halfway.inspection.model import Flow, Kind, Repeater, Repeating, Step, Unread
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import Ways, again, again_at, found, kinds, outward, place, tells_team
+from halfway.inspection.rules.common import Ways, again, found, kinds, outward, place, tells_team
+from halfway.inspection.rules.delivering import repeated_at
 
 ONCE = "{unread} was not read: what it does outside, and whether doing it again is harmless, is not known."
 AGAIN = "{unread} was not read, and it is done again by itself: what a second time does is not known."
@@ -19,19 +20,24 @@ def check(case: Case) -> Iterator[Finding]:
     for step in ways.steps:
         if step.opaque is None or tells_team(step) or (step.effect is not None and not outward(step)):
             continue
-        finding, before = _at(step, step.opaque), gravest.get(step.opaque.what)
+        finding, before = _at(case.flow, step, step.opaque), gravest.get(step.opaque.what)
         if before is None or finding.severity > before.severity:
             gravest[step.opaque.what] = finding
     yield from gravest.values()
 
 
-def _at(step: Step, unread: Unread) -> Finding:
+def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
     repeat = next((one for one in again(step) if one.automatic), None)
     grave = _is_consequential(step)
-    repeated = again_at(repeat, step) if repeat is not None else ()
-    severity = Severity.LOW if not grave else Severity.MEDIUM if repeat is None else Severity.HIGH
+    repeated = repeated_at(flow, repeat, step) if repeat is not None else ()
+    severity = Severity.LOW if not grave else Severity.HIGH if repeat is not None and _is_likely(repeat, step) else Severity.MEDIUM
     text = ONCE if repeat is None else AGAIN
     return found(RULE.id, severity, step, text, place(unread.span, step), *repeated, unread=quoted(unread.what, 80))
+
+
+def _is_likely(repeat: Repeater, step: Step) -> bool:
+    """A retry comes by design; that an event comes twice is rarer, and counts where the effect is known to be grave."""
+    return repeat.kind is not Repeating.REDELIVERY or (step.effect is not None and step.effect.consequential)
 
 
 def _is_consequential(step: Step) -> bool:
