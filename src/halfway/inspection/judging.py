@@ -146,6 +146,7 @@ def _stops_for(case: Case, finding: Finding) -> Reason | None:
         "R-03": ("S3", blocker), "R-09": ("S3", blocker), "R-25": ("S3", blocker), "R-34": ("S3", blocker),
         "R-28": ("S4", high and bool(kinds & BROKEN)),
         "R-35": ("S6", high and _starts_alone(case)),
+        "R-44": ("S6", high),
         "R-06": ("S7", high and case.flow.enabled), "R-07": ("S7", high and case.flow.enabled),
         "R-14": ("S8", high and step is not None and _drives(case, step)),
         "R-20": ("S9", blocker),
