@@ -162,7 +162,8 @@ def test_s2_a_way_to_look_is_enough() -> None:
     [
         ("R-03", Severity.BLOCKER, Kind.CREATE, "S3"), ("R-03", Severity.HIGH, Kind.CREATE, "L7"),
         ("R-09", Severity.BLOCKER, Kind.GIT, "S3"),
-        ("R-44", Severity.HIGH, Kind.DEPLOY, "S6"), ("R-44", Severity.MEDIUM, Kind.DEPLOY, ""), ("R-28", Severity.HIGH, Kind.PUBLISH, "S4"), ("R-28", Severity.HIGH, Kind.GIT, "L7"), ("R-06", Severity.HIGH, Kind.NOTIFY, "S7"),
+        ("R-44", Severity.HIGH, Kind.DEPLOY, "S6"), ("R-44", Severity.MEDIUM, Kind.DEPLOY, ""),
+        ("R-28", Severity.HIGH, Kind.PUBLISH, "S4"), ("R-28", Severity.HIGH, Kind.GIT, "L7"), ("R-06", Severity.HIGH, Kind.NOTIFY, "S7"),
         ("R-06", Severity.MEDIUM, Kind.NOTIFY, ""), ("R-20", Severity.BLOCKER, Kind.MONEY, "S9"), ("R-20", Severity.HIGH, Kind.MONEY, "L3"),
         ("R-11", Severity.MEDIUM, Kind.DEPLOY, "L7"), ("R-15", Severity.MEDIUM, Kind.DEPLOY, ""),
     ],
