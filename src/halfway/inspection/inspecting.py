@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from halfway.inspection.card import Card, card_of, chosen
 from halfway.inspection.finding import Case, Finding, Rule
@@ -14,6 +14,8 @@ from halfway.inspection.judging import judge
 from halfway.inspection.knowledge import Knowledge
 from halfway.inspection.model import Flow, RunLog
 from halfway.inspection.source import Source, Unreadable
+
+KINDS = {".yml": "yaml", ".yaml": "yaml", ".json": "json", ".py": "python"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,12 +51,19 @@ class Inspector:
         )  # fmt: skip
 
     def _flows(self, source: Source, given: Given, gathered: Gathered) -> Iterator[Flow]:
+        taken = False
         for reader in self.readers:
             try:
                 if reader.takes(source):
+                    taken = True
                     yield from reader.flows(source, given)
             except (Unreadable, RecursionError) as error:
+                taken = True
                 gathered.skipped.append(Skip(source.path, f"{reader.name}: {error}"))
+        # A file that nobody could read as what it is called is told: it may be the one that matters.
+        why = source.unread.get(KINDS.get(PurePosixPath(source.path).suffix, ""))
+        if not taken and why is not None:
+            gathered.skipped.append(Skip(source.path, why))
 
     def _runs(self, source: Source, given: Given, told: Gathered) -> Iterator[RunLog]:
         found = False
