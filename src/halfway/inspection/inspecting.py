@@ -15,7 +15,7 @@ from halfway.inspection.knowledge import Knowledge
 from halfway.inspection.model import Flow, RunLog
 from halfway.inspection.source import Source, Unreadable
 
-KINDS = {".yml": "yaml", ".yaml": "yaml", ".json": "json", ".py": "python"}
+READ_AS = {".yml": "yaml", ".yaml": "yaml", ".json": "json", ".py": "python"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class Inspector:
                 taken = True
                 gathered.skipped.append(Skip(source.path, f"{reader.name}: {error}"))
         # A file that nobody could read as what it is called is told: it may be the one that matters.
-        why = source.unread.get(KINDS.get(PurePosixPath(source.path).suffix, ""))
+        why = source.unread.get(READ_AS.get(PurePosixPath(source.path).suffix, ""))
         if not taken and why is not None:
             gathered.skipped.append(Skip(source.path, why))
 
