@@ -200,6 +200,7 @@ class Notion:
             run_id=page.text(self._names.run_id) or None,
             in_trash=page.in_trash,
             ours=bool(me) and editor is not None and editor.id == me,
+            external_id=page.text(self._names.external_id) if self._names.external_id in page.properties else None,
         )
 
     def _identity(self, draft: Draft) -> dict[str, object]:

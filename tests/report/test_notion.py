@@ -70,7 +70,7 @@ def test_without_identity_properties_none_are_sent(standin: Standin, notion: Not
 
 def test_a_page_is_found_by_its_external_id(notion: Notion) -> None:
     page = create(notion)
-    hit = Hit(page=page, content_hash="c" * 64, run_id="run-1", in_trash=False, ours=True)
+    hit = Hit(page=page, content_hash="c" * 64, run_id="run-1", in_trash=False, ours=True, external_id=KEY)
     assert notion.find(DATA_SOURCE, KEY) == Search(hits=(hit,), complete=True)
     assert notion.get(page.id) == hit
     assert notion.find(DATA_SOURCE, "daily-report:shop:2026-10-01") == Search(hits=(), complete=True)

@@ -381,6 +381,37 @@ def test_case_20_a_lost_answer_to_a_change_ends_with_the_changed_page(bench: Ben
     assert bench.standin.ledger.posts() == 1
 
 
+def test_a_revision_within_the_lag_of_the_query_changes_the_page_of_the_first(bench: Bench) -> None:
+    bench.standin.pages.lag = timedelta(days=1)
+    first = bench.run()
+    second = bench.rewrite()
+    assert second.status == "SUCCESS", second.failure
+    assert bench.page_id(second) == bench.page_id(first) == bench.page.id
+    assert bench.page.markdown == bench.path.read_text()
+
+
+def test_a_page_that_was_moved_to_another_data_source_is_still_the_page_of_the_day(bench: Bench) -> None:
+    bench.run()
+    bench.standin.pages.edit(bench.page.id, by=bench.page.last_edited_by, source="5a1d0000-0000-4000-8000-000000000002")
+    assert bench.rewrite().status == "SUCCESS"
+    assert bench.page.markdown == bench.path.read_text()
+
+
+def test_case_23_a_page_in_the_trash_that_the_query_does_not_see_yet_is_not_made_again(bench: Bench) -> None:
+    bench.standin.pages.lag = timedelta(days=1)
+    first = bench.run()
+    bench.standin.pages.edit(bench.page_id(first), in_trash=True)
+    bench.asked(bench.rewrite(), "PAGE_IN_TRASH")
+    assert bench.standin.ledger.posts() == 1
+
+
+def test_a_page_that_was_made_before_there_were_properties_is_not_made_again(plain: Bench) -> None:
+    plain.run()
+    plain.standin.pages.columns = {"Name": "title", "ExternalId": "rich_text", "ContentHash": "rich_text", "RunId": "rich_text"}
+    assert plain.rewrite().status == "SUCCESS"
+    assert plain.page.markdown == plain.path.read_text()
+
+
 # ── where pages go ──
 
 
