@@ -89,5 +89,9 @@ class PageTwice(StepFailed):
     """More than one page carries this external id. Keep the right one, delete the others for good, then decide."""
 
 
+class PageOvertaken(StepFailed):
+    """A later revision of this day has begun its upload. An older text is not put over it: leave the step out, or report the day anew."""
+
+
 class PageGone(StepFailed):
     """Notion does not show the page any more: deleted for good, or not shared with the connection. Look for it there, then decide."""

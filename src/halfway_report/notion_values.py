@@ -79,6 +79,7 @@ class DayPages:
     runs: frozenset[str] = frozenset()
     page: StoredPage | None = None
     complete: bool = False
+    newer: str | None = None  # the run of a later revision that has begun its upload
 
 
 Known: TypeAlias = Callable[[Day], DayPages]

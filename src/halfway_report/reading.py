@@ -73,6 +73,7 @@ class RunView:
     key: str
     day: Day
     status: str
+    undoing: bool = False
     steps: tuple[StepView, ...]
     journal: tuple[EntryView, ...]
     document: Mapping[str, object]
@@ -109,6 +110,7 @@ def show(app: Halfway, run_id: str, *, journal: bool = True) -> RunView:
         key=page.key or "",
         day=Day.model_validate(page.input),
         status=page.status.value,
+        undoing=page.undo is not None,
         steps=tuple(
             StepView(
                 name=step.name,
@@ -222,7 +224,13 @@ def day_pages(app: Halfway, report: DailyReport, day: Day) -> DayPages:
             page, sha256 = uploaded
     stored = None if page is None else StoredPage(page=page, content_hash=sha256, run_id=maker)
     complete = _without_gaps(places.values()) and app.control.gone(day.key) is None
-    return DayPages(runs=frozenset(places), page=stored, complete=complete)
+    later = (run_id for run_id, (revision, _) in places.items() if revision > day.revision)
+    newer = next((run_id for run_id in later if _has_begun(app, run_id, "UPLOAD_NOTION")), None)
+    return DayPages(runs=frozenset(places), page=stored, complete=complete, newer=newer)
+
+
+def _has_begun(app: Halfway, run_id: str, name: str) -> bool:
+    return any(step.attempts for step in app.control.show(run_id, journal=False).steps if step.name == name)
 
 
 def _without_gaps(places: Iterable[tuple[int, int]]) -> bool:

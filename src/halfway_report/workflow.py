@@ -59,7 +59,10 @@ def daily_report(settings: ReportSettings, generator: Generator | None = None, *
     the run itself has made.
     """
     longest = timedelta(hours=1) + (settings.llm.longest if settings.llm else timedelta(0))
-    workflow = Workflow(NAME, Day, version=1, owner=settings.owner, key=lambda day: day.run_key, severity="LOW", timeout=longest)
+    workflow = Workflow(
+        NAME, Day, version=1, owner=settings.owner, key=lambda day: day.run_key, severity="LOW", timeout=longest,
+        resource=lambda day: day.key,  # the revisions of a day have one file and one page
+    )  # fmt: skip
     add_schedules(workflow, settings)
     collect_git = _collect_git(workflow, settings)
     build_context = _build_context(workflow, collect_git, settings)

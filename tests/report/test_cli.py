@@ -69,6 +69,16 @@ def test_an_open_run_is_not_overtaken_by_force(shell: Shell) -> None:
     assert "MANUAL_REQUIRED" in refused.stderr
 
 
+def test_a_run_that_a_later_revision_has_overtaken_does_not_go_on(shell: Shell) -> None:
+    hidden = shell.repo.path.with_name("hidden")
+    shell.repo.path.rename(hidden)
+    first = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=1)
+    hidden.rename(shell.repo.path)
+    second = shell.facts("run", "shop", "--date", "2026-09-30", "--force")
+    refused = shell("resume", first["runId"])
+    assert (refused.exit_code, second["runId"] in refused.stderr, "--force" in refused.stderr) == (4, True, True)
+
+
 def test_case_12_an_empty_day_is_a_report_that_says_so(shell: Shell) -> None:
     facts = shell.facts("run", "shop", "--date", "2026-09-29")
     assert facts["status"] == "SUCCESS"

@@ -65,8 +65,8 @@ class Bench:
 
     # ── doing ──
 
-    def start(self, *, again: str | None = None) -> Run[Day]:
-        return self.h.start(self.report.workflow, DAY, again=again)
+    def start(self, *, again: str | None = None, revision: int = 1) -> Run[Day]:
+        return self.h.start(self.report.workflow, DAY.model_copy(update={"revision": revision}), again=again)
 
     def run(self, *, again: str | None = None) -> Run[Day]:
         return self.finish(self.start(again=again))
@@ -410,6 +410,36 @@ def test_a_page_that_was_made_before_there_were_properties_is_not_made_again(pla
     plain.standin.pages.columns = {"Name": "title", "ExternalId": "rich_text", "ContentHash": "rich_text", "RunId": "rich_text"}
     assert plain.rewrite().status == "SUCCESS"
     assert plain.page.markdown == plain.path.read_text()
+
+
+def failed(bench: Bench, repo: Scratch) -> Run[Day]:
+    """The first revision of the day, which has ended before it made anything."""
+    hidden = repo.path.with_name("hidden")
+    repo.path.rename(hidden)
+    run = bench.run()
+    hidden.rename(repo.path)
+    assert run.status == "FAILED"
+    return run
+
+
+def test_a_run_that_is_resumed_while_a_later_revision_makes_its_page_waits_and_makes_none(bench: Bench, repo: Scratch) -> None:
+    first = failed(bench, repo)
+    second = bench.start(revision=2)
+    order = {"actor": "tester", "reason": "the repository is back"}
+    bench.standin.meanwhile("create", lambda: bench.h.app.control.resume(first.id, **order))
+    assert bench.finish(second).status == "SUCCESS"
+    bench.asked(bench.finish(first), "PAGE_OVERTAKEN", second.id)
+    assert bench.standin.ledger.posts() == len(bench.standin.ledger.pages) == 1
+
+
+def test_two_revisions_of_a_day_do_not_run_at_the_same_time(bench: Bench, repo: Scratch) -> None:
+    first = failed(bench, repo)
+    second = bench.start(revision=2)
+    bench.h.app.control.resume(first.id, actor="tester", reason="the repository is back")
+    assert bench.h.app.control.show(first.id, journal=False).to_json()["resourceKey"] == DAY.key
+    bench.standin.fail("create", "400")
+    assert bench.finish(second).status == "MANUAL_REQUIRED"
+    assert [step.attempts for step in bench.h.app.control.show(first.id).steps if step.name == UPLOAD] == [0]
 
 
 # ── where pages go ──

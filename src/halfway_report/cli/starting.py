@@ -7,14 +7,13 @@ from pathlib import Path
 
 import click
 
-from halfway.errors import Exit
 from halfway_report import reading
 from halfway_report.advice import OVER
 from halfway_report.cli.options import NO_LLM, a_day, common
 from halfway_report.cli.previewing import print_preview
 from halfway_report.cli.printing import chat, tell_run
 from halfway_report.cli.site import Site, configured, day_of, opened
-from halfway_report.cli.working import refuse_a_model, work_on
+from halfway_report.cli.working import refuse_a_model, refuse_beside, work_on
 from halfway_report.days import DayName
 from halfway_report.language import _
 from halfway_report.models import Day
@@ -61,19 +60,12 @@ def _revision(day: Day, earlier: tuple[RunView, ...], *, force: bool) -> Day:
     if not earlier:
         return day
     last = earlier[-1]
-    if last.status not in OVER:
-        if force:
-            told = _("Run {run} of this day is {status}. Finish it or cancel it first: report status {run}")
-            raise Refused(told.format(run=last.id, status=last.status))
+    if force:
+        refuse_beside(earlier)
+    elif last.status not in OVER:
         return last.day
     saved = {view.said("SAVE_MARKDOWN", "sha256") for view in earlier} - {""}
     return day.model_copy(update={"revision": last.day.revision + 1, "replaces": tuple(sorted(saved))})
-
-
-class Refused(click.ClickException):
-    """An order that the state of a run does not allow."""
-
-    exit_code = int(Exit.CONFLICT)
 
 
 def _make(site: Site, day: Day, *, as_json: bool) -> int:

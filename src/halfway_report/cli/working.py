@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from datetime import timedelta
 
 import click
 
 from halfway import Run
-from halfway.errors import HalfwayError
+from halfway.errors import Exit, HalfwayError
 from halfway_report import reading
 from halfway_report.advice import OVER
 from halfway_report.cli.printing import chat
@@ -60,6 +60,24 @@ def _at_rest(site: Site, run: Run[Day]) -> bool:
             raise
         return False
     return True
+
+
+class Refused(click.ClickException):
+    """An order that the state of a run does not allow."""
+
+    exit_code = int(Exit.CONFLICT)
+
+
+def refuse_beside(others: Iterable[RunView], *, than: RunView | None = None) -> None:
+    """The revisions of a day have one file and one page: none goes on beside one that is open, or behind a later one."""
+    for other in others:
+        if other.status not in OVER:
+            told = _("Run {run} of this day is {status}. Finish it or cancel it first: report status {run}")
+            raise Refused(told.format(run=other.id, status=other.status))
+        if than is not None and other.day.revision > than.day.revision:
+            told = _("Run {run} is a later revision of this day. Report the day anew with: {command}")
+            command = f"report run {other.day.project} --date {other.day.date} --force"
+            raise Refused(told.format(run=other.id, command=command))
 
 
 def refuse_without_code(site: Site, view: RunView) -> None:
