@@ -83,6 +83,19 @@ class ProjectSettings(Frozen):
 _NotionId = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F-]{32,36}$")]
 
 
+# In capitals, as everywhere, so that a token that was written here by mistake is not taken for a name and repeated.
+VARIABLE = r"^[A-Z_][A-Z0-9_]{0,63}$"
+_Variable = Annotated[str, StringConstraints(pattern=VARIABLE)]
+
+
+def without_userinfo(url: str) -> str:
+    """An address as it may be shown: without a name and a password before the host."""
+    before, slashes, rest = url.rpartition("://")
+    place, slash, path = rest.partition("/")
+    # A password may hold a slash, which ends the host for everybody else.
+    return f"{before}{slashes}{rest.rpartition('@')[2] if '@' in rest else place + slash + path}"
+
+
 class NotionProperties(Frozen):
     """What the properties are called that carry the identity of a page. Each is of the kind text."""
 
@@ -121,7 +134,7 @@ class LlmSettings(Frozen):
     # Also the longest silence between two tokens: a large prompt is read before the first one comes.
     first_token_timeout: timedelta = timedelta(seconds=300)
     total_timeout: timedelta = timedelta(seconds=900)
-    api_key_env: str | None = None
+    api_key_env: _Variable | None = None
 
     @property
     def longest(self) -> timedelta:
@@ -136,7 +149,7 @@ class NotionSettings(Frozen):
     database_id: _NotionId | None = None
     properties: NotionProperties = NotionProperties()
     url: Annotated[str, StringConstraints(pattern=r"^https?://\S+$")] = "https://api.notion.com"
-    token_env: str = "NOTION_TOKEN"
+    token_env: _Variable = "NOTION_TOKEN"
     # Notion may still commit a request 60 s after it came, and its query may lag behind that.
     settle: timedelta = timedelta(seconds=90)
     timeout: timedelta = timedelta(seconds=30)  # of a request

@@ -19,7 +19,7 @@ from halfway_report.cli.site import Site, opened
 from halfway_report.git import Deadline, GitError
 from halfway_report.language import _
 from halfway_report.models import Frozen
-from halfway_report.settings import ReportSettings
+from halfway_report.settings import ReportSettings, without_userinfo
 from halfway_report.sources import sources
 from halfway_report.workflow import NAME
 
@@ -93,9 +93,10 @@ def _reachable(what: str, url: str) -> Finding:
     """Any answer will do; nothing that is secret is sent."""
     import httpx2  # noqa: PLC0415 - takes longer to load than most commands take
 
-    host = urlsplit(url).netloc
+    address = without_userinfo(url)
+    host = urlsplit(address).netloc
     try:
-        httpx2.get(url, timeout=_PATIENCE.total_seconds())
+        httpx2.get(address, timeout=_PATIENCE.total_seconds())
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         return Finding(what, False, f"{host}: {type(error).__name__}: {error}")
     return Finding(what, True, host)

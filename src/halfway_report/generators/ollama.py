@@ -61,8 +61,8 @@ class Ollama:
             for line in self._wire.stream("/api/chat", self._body(prompt), desk):
                 piece = parsed(_Piece, line)
                 if piece.error is not None:
-                    self._wire.explain(piece.error, reason(line))
-                    raise ModelStreamCut(f"the model gave up in the middle of its answer: {piece.error}")
+                    self._wire.explain(piece.error, self._wire.safe(reason(line)))
+                    raise ModelStreamCut(f"the model gave up in the middle of its answer: {self._wire.safe(piece.error)}")
                 parts.append(piece.message.content)
                 if piece.done:
                     return self._answer("".join(parts), piece)

@@ -80,8 +80,9 @@ class OpenAi:
                 return
             event = parsed(_Event, data)
             if event.error is not None:
-                self._wire.explain(reason(data), reason(data))
-                raise ModelStreamCut(f"the model gave up in the middle of its answer: {reason(data)}")
+                told = self._wire.safe(reason(data))
+                self._wire.explain(told, told)
+                raise ModelStreamCut(f"the model gave up in the middle of its answer: {told}")
             yield event
 
     def _body(self, prompt: Prompt) -> Mapping[str, object]:
