@@ -128,6 +128,7 @@ class SavedReport(Frozen):
 
     path: str
     sha256: str
+    placed: bool = False  # by this run; another one, or a person, may have had the same text there before
 
 
 class Page(Frozen):

@@ -79,6 +79,19 @@ def test_a_run_that_a_later_revision_has_overtaken_does_not_go_on(shell: Shell) 
     assert (refused.exit_code, second["runId"] in refused.stderr, "--force" in refused.stderr) == (4, True, True)
 
 
+def test_an_undo_leaves_the_file_of_the_revision_before_and_the_day_is_reported(
+    shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
+    with_notion(shell, standin)
+    first = shell.facts("run", "shop", "--date", "2026-09-30")
+    monkeypatch.setenv("NOTION_TOKEN", "wrong")
+    second = shell.facts("run", "shop", "--date", "2026-09-30", "--force", exit_code=5)
+    assert shell.facts("cancel", second["runId"], "--undo")["status"] == "COMPENSATED"
+    assert shell.path.exists()
+    assert shell.facts("run", "shop", "--date", "2026-09-30")["runId"] == first["runId"]
+
+
 def test_case_12_an_empty_day_is_a_report_that_says_so(shell: Shell) -> None:
     facts = shell.facts("run", "shop", "--date", "2026-09-29")
     assert facts["status"] == "SUCCESS"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -42,12 +43,18 @@ def run(
         day = site.day(project, wanted)
         earlier = reading.of_day(site.app, NAME, day)
         if earlier and earlier[-1].status in (*OVER, "MANUAL_REQUIRED") and not force:
-            code = _tell_earlier(site, earlier[-1], as_json=as_json)
+            code = _tell_earlier(site, standing(earlier), as_json=as_json)
         else:
             if no_llm:
                 refuse_a_model(site)
             code = _make(site, _revision(day, earlier, force=force), as_json=as_json)
     click.get_current_context().exit(code)
+
+
+def standing(earlier: Sequence[RunView]) -> RunView:
+    """The revision that has the day: the last one, but for those that were undone and had placed nothing."""
+    left = [view for view in earlier if view.status != "COMPENSATED" or view.said("SAVE_MARKDOWN", "placed")]
+    return (left or earlier)[-1]
 
 
 def _tell_earlier(site: Site, view: RunView, *, as_json: bool) -> int:
