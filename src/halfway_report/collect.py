@@ -107,7 +107,7 @@ class _Editor:
         self._settings, self._redactor, self._notes, self._deadline = settings, redactor, notes, deadline
 
     def commits(self, place: Source, items: Iterable[_Found]) -> Iterator[Commit]:
-        rules = [*place.rules(), *unwanted(self._settings.drop)]
+        rules = [*place.rules(self._notes), *unwanted(self._settings.drop)]
         for raw, at, changed in items:
             if not self._deadline.left():
                 raise GitTookTooLong(place.git.repository, "log", "the time for the whole day was over")

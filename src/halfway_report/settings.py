@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from halfway_report.days import DayName, known_calendar
+from halfway_report.kinds import unwanted
 from halfway_report.models import Basis, Frozen, Slug
 
 
@@ -49,6 +50,14 @@ Expression: TypeAlias = Annotated[str, AfterValidator(_pattern)]
 Branch: TypeAlias = Annotated[str, StringConstraints(max_length=200), AfterValidator(_matching(_BRANCH, "no name of a branch"))]
 
 
+def _file_pattern(text: str) -> str:
+    try:
+        unwanted([text])
+    except re.error:
+        raise ValueError("no pattern of .gitignore") from None
+    return text
+
+
 class PersonalData(Frozen):
     """What is taken out of texts beside secrets, before anything stores or sends them."""
 
@@ -69,7 +78,7 @@ class ProjectSettings(Frozen):
     exclude_authors: tuple[Expression, ...] = ()  # looked for in `Name <address>`, whatever the case
     show_authors: bool = False
     personal: PersonalData = PersonalData()
-    drop: tuple[str, ...] = ()  # files that are counted only, as in .gitignore
+    drop: tuple[Annotated[str, AfterValidator(_file_pattern)], ...] = ()  # files that are counted only, as in .gitignore
     context_tokens: Annotated[int, Field(ge=500)] = 24_000
 
     @model_validator(mode="after")

@@ -281,6 +281,13 @@ def test_an_endless_file_of_attributes_is_no_file_of_attributes(repo: Scratch) -
     assert [file.kind for file in read(repo).commits[0].files or ()] == ["", ""]
 
 
+def test_a_pattern_of_attributes_that_is_none_stops_no_report(repo: Scratch) -> None:
+    repo.commit("Say what is generated", "2026-09-30T10:00:00+00:00", file=".gitattributes", text="a[z-a].py linguist-generated\n")
+    found = read(repo)
+    assert subjects(found) == ["Say what is generated"]
+    assert "patterns of .gitattributes that are none, ignored: 1" in found.warnings
+
+
 def test_commits_that_messages_name_are_known_only_if_they_exist(repo: Scratch) -> None:
     old = repo.commit("old", "2026-09-01T12:00:00+00:00")
     repo.commit(f"Fix what {old[:10]} broke, not 0badc0de1", NOON)
