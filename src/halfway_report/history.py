@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from halfway_report.days import Window
+from halfway_report.figures import TOO_MANY
 from halfway_report.git import Git, GitFailed
 from halfway_report.legible import decoded, path_text
 from halfway_report.models import Basis, FileChange, Kind, Omitted
@@ -159,7 +160,7 @@ class _Diff:
 
     def result(self) -> Changes:
         more = self._count - self.listed
-        omitted = (Omitted(why="too many", files=more, added=self._added, deleted=self._deleted),) if more else ()
+        omitted = (Omitted(why=TOO_MANY, files=more, added=self._added, deleted=self._deleted),) if more else ()
         return Changes(tuple(self._files.values()), omitted)
 
 
