@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -53,7 +54,7 @@ _PERSON = re.compile(
         | (?:signed-off|co-authored|co-developed|authored|written|reviewed|acked|approved
           |tested|reported|requested|suggested|helped|mentored)-by [ \t]{0,8}:[ \t]{0,8} (?P<person>[^\W\d][^\n]*) )"""
 )
-_EMAIL = re.compile(r"(?<![\w.+%-])(?!git@)[\w.+%-]{1,64}@(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}(?![\w@]|-\w)")
+_EMAIL = re.compile(r"(?<![\w.+%-])(?!git@)[\w.+%-]{1,64}@(?!\d(?:\.\d)?x\.)(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}(?![\w@]|-\w)")
 
 
 class Redacted(NamedTuple):
@@ -76,7 +77,7 @@ class Redactor:
         if emails:
             rules.append(("email", _EMAIL))
         # The longest first, so that none is cut by one of its parts.
-        ordered = sorted({name.strip() for name in names if name.strip()}, key=lambda name: (-len(name), name))
+        ordered = sorted({_composed(name).strip() for name in names if name.strip()}, key=lambda name: (-len(name), name))
         if ordered:
             rules.append(("name", re.compile("|".join(map(_name, ordered)), re.IGNORECASE)))
         self._rules = tuple(rules)
@@ -86,7 +87,7 @@ class Redactor:
         """The text with every secret replaced; a commit hash is not one."""
         counts: Counter[str] = Counter()
         kinds = list(self._kinds)
-        text = _MARK.sub(lambda match: _letter(kinds, match[1]), _HELD.sub("\ufffd", text))
+        text = _MARK.sub(lambda match: _letter(kinds, match[1]), _HELD.sub("\ufffd", _composed(text)))
         # One rule may uncover what another one looks for; each turn leaves less text, so there is a last one.
         while found := self._once(text, kinds, counts):
             text = found
@@ -136,4 +137,11 @@ def _letter(kinds: list[str], kind: str) -> str:
 def _name(name: str) -> str:
     # Particles follow a Korean name without a space.
     after = "" if "\uac00" <= name[-1] <= "\ud7a3" else r"(?!\w)"
-    return rf"(?<!\w){re.escape(name)}{after}"
+    # In a path or an account name the words of a name stand between other signs than in prose.
+    words = r"[\s._-]{1,4}".join(map(re.escape, name.split()))
+    return rf"(?<!\w){words}{after}"
+
+
+def _composed(text: str) -> str:
+    """One spelling for what looks the same."""
+    return unicodedata.normalize("NFC", text)
