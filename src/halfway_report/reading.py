@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -23,6 +24,7 @@ _NAMES: Mapping[Kept, re.Pattern[str]] = {
     "context": re.compile(r"context\.json"),
     "prompt": re.compile(r"prompt.*"),
 }
+_SENTENCE = re.compile(r"sentence-.*\.json")  # what the mode map keeps of each question
 _OF_ONE_DAY = 1000
 
 
@@ -152,16 +154,25 @@ def of_day(app: Halfway, workflow: str, day: Day) -> tuple[RunView, ...]:
 
 
 def kept(app: Halfway, view: RunView, what: Kept, number: int | None = None) -> bytes | None:
-    """What a run has stored, its hash checked; None if there is none. `number`: which of several, from 1, by default the one in use."""
-    found = sorted(
-        (one for step in view.steps for one in step.artifacts if _NAMES[what].fullmatch(one.name)),
-        key=lambda one: (one.created_at, one.name),
-    )
-    if number is not None:
-        found = found[number - 1 : number]
-    elif saved := view.said("SAVE_MARKDOWN", "sha256"):
-        found = [one for one in found if what != "report" or one.sha256 == saved] or found
+    """What a run has stored, its hash checked; None if there is none.
+
+    number: of which generation, as `attempts()` counts them; by default the one in use, or the newest.
+    """
+    stored = sorted((one for step in view.steps for one in step.artifacts), key=lambda one: one.created_at)
+    found = [one for one in stored if _NAMES[what].fullmatch(one.name)]
+    if what == "prompt" and not found:
+        return _questions(app, [one for one in stored if _SENTENCE.fullmatch(one.name)])
+    if number is not None and what != "context":
+        found = [one for one in found if re.fullmatch(rf"{what}-{number}\.\w+", one.name)]
+    elif what == "report" and (chosen := view.said("VALIDATE_REPORT", "sha256")):
+        found = [one for one in found if one.sha256 == chosen] or found
     return app.store.artifacts.get(found[-1].sha256) if found else None
+
+
+def _questions(app: Halfway, sentences: Iterable[ArtifactView]) -> bytes | None:
+    """What a model was asked in the mode map, once for each sentence."""
+    asked = [str(json.loads(app.store.artifacts.get(one.sha256))["prompt"]) for one in sentences]
+    return "\n\n---\n\n".join(asked).encode() + b"\n" if asked else None
 
 
 def workers(app: Halfway) -> int:

@@ -38,3 +38,23 @@ def test_case_17_three_bad_generations_are_shown_and_one_is_accepted(shell: Shel
     assert accepted["status"] == "SUCCESS"
     assert shell.path.read_text().strip() == "two"
     assert shell("show", stopped["runId"], "report").stdout.strip() == "two"
+    shown = [shell("show", stopped["runId"], "report", "--attempt", str(number)).stdout.strip() for number in (1, 2, 3)]
+    assert shown == ["one", "two", "three"]
+
+
+def test_the_accepted_attempt_is_shown_before_it_is_saved(shell: Shell) -> None:
+    with StandinOllama(Script("one", "two", "three")) as model:
+        with_model(shell, model.url)
+        stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
+        shell.path.parent.mkdir(parents=True)
+        shell.path.write_text("my own words")
+        assert shell("accept", stopped["runId"], "--attempt", "1").exit_code == 5
+    assert shell("show", stopped["runId"], "report").stdout.strip() == "one"
+
+
+def test_what_the_model_was_asked_about_each_commit_is_shown(shell: Shell) -> None:
+    with StandinOllama(Script("The tokens are rotated from now on.")) as model:
+        shell.configure(f'[llm]\nbase_url = "{model.url}"\nmodel = "tiny"\n')
+        done = shell.facts("run", "shop", "--date", "2026-09-30")
+    shown = shell("show", done["runId"], "prompt")
+    assert (shown.exit_code, "Rotate the tokens" in shown.stdout) == (0, True)
