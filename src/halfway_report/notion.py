@@ -164,21 +164,27 @@ class Notion:
             return _read(_Page, answer).page()
 
     def update(self, page: Page, draft: Draft, *, by_property: bool) -> Page:
-        """Puts the draft's content in place of the page's, and then its hash; RunId goes on naming the run that made the page.
+        """Takes the page's hash away, puts the draft's content in place of its own, and then the new hash; RunId stays as it is.
 
-        Whatever fails in the second of the two requests is "lost": the page has its new content, and its hash is still the old one.
+        A page between two contents has no hash, so no other text is ever taken for the one that it has. Whatever fails in the last request
+        is "lost": the page has its new content, and nobody wrote down which.
         """
         content = {"new_str": for_notion(without_title(draft.markdown)), "allow_deleting_content": True}
+        if by_property:
+            self._put_hash(page, "")
         with self._asking():
             _read(_Any, self._client.pages.update_markdown(page.id, type="replace_content", replace_content=content))
         if by_property:
             try:
-                with self._asking():
-                    changed = {self._names.content_hash: {"rich_text": _text(draft.content_hash)}}
-                    _read(_Any, self._client.pages.update(page.id, properties=changed))
+                self._put_hash(page, draft.content_hash)
             except NotionError as error:
-                raise NotionError(Fate.LOST, error.code, f"the page has its new content, its hash is still the old one: {error}") from error
+                raise NotionError(Fate.LOST, error.code, f"the page has its new content, and no hash yet: {error}") from error
         return page
+
+    def _put_hash(self, page: Page, content_hash: str) -> None:
+        changed = {self._names.content_hash: {"rich_text": _text(content_hash) if content_hash else []}}
+        with self._asking():
+            _read(_Any, self._client.pages.update(page.id, properties=changed))
 
     def trash(self, page: Page) -> None:
         """Puts the page into the trash, from which people can take it back."""

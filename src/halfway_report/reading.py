@@ -24,6 +24,7 @@ _NAMES: Mapping[Kept, re.Pattern[str]] = {
     "context": re.compile(r"context\.json"),
     "prompt": re.compile(r"prompt.*"),
 }
+UPLOAD = "UPLOAD_NOTION"
 _SENTENCE = re.compile(r"sentence-.*\.json")  # what the mode map keeps of each question
 _OF_ONE_DAY = 1000
 
@@ -233,15 +234,19 @@ def day_pages(app: Halfway, report: DailyReport, day: Day) -> DayPages:
         if (uploaded := _uploaded(app, report, run_id)) is not None:
             maker = run_id if page is None or page.id != uploaded[0].id else maker
             page, sha256 = uploaded
+        elif page is not None and _has_begun(app, run_id, UPLOAD):
+            sha256 = ""  # it may have put its text there, and ended before it could say so
     stored = None if page is None else StoredPage(page=page, content_hash=sha256, run_id=maker)
     complete = _without_gaps(places.values()) and app.control.gone(day.key) is None
     later = (run_id for run_id, (revision, _) in places.items() if revision > day.revision)
-    newer = next((run_id for run_id in later if _has_begun(app, run_id, "UPLOAD_NOTION")), None)
+    newer = next((run_id for run_id in later if _has_begun(app, run_id, UPLOAD)), None)
     return DayPages(runs=frozenset(places), page=stored, complete=complete, newer=newer)
 
 
 def _has_begun(app: Halfway, run_id: str, name: str) -> bool:
-    return any(step.attempts for step in app.control.show(run_id, journal=False).steps if step.name == name)
+    """Whether a step of a run has ever begun to change something."""
+    steps = app.control.show(run_id, journal=False).steps
+    return any(attempt.effect_began_at is not None for step in steps if step.name == name for attempt in step.history)
 
 
 def _without_gaps(places: Iterable[tuple[int, int]]) -> bool:

@@ -18,6 +18,7 @@ from halfway_report import notion_faults
 from halfway_report.models import Page
 from halfway_report.notion import VERSION, Notion
 from halfway_report.notion_values import Draft, Fate, Hit, NotionError, Search
+from halfway_report.notion_verdict import Outdated, judge
 from halfway_report.settings import NotionProperties
 from halfway_report.standin import TOKEN, Standin
 from halfway_report.standin_ledger import DATA_SOURCE
@@ -127,12 +128,23 @@ def test_a_changed_report_takes_the_place_of_the_old_one(standin: Standin, notio
 
 def test_a_change_whose_second_half_is_refused_is_lost_since_its_first_half_is_done(standin: Standin, notion: Notion) -> None:
     page = create(notion)
-    standin.fail("update", "400")
-    with pytest.raises(NotionError, match="its hash is still the old one") as raised:
+    standin.meanwhile("content", lambda: standin.fail("update", "400"))
+    with pytest.raises(NotionError, match="no hash yet") as raised:
         notion.update(page, NEWER, by_property=True)
     assert raised.value.fate is Fate.LOST
     (hit,) = notion.find(DATA_SOURCE, KEY).hits
-    assert (hit.content_hash, hit.ours) == (DRAFT.content_hash, True)
+    assert (hit.content_hash, hit.ours) == (None, True)
+    # Another revision with the old text must not take the page for its own.
+    assert isinstance(judge(notion.find(DATA_SOURCE, KEY), DRAFT.content_hash, frozenset({DRAFT.run_id})), Outdated)
+
+
+def test_a_page_whose_hash_cannot_be_taken_away_keeps_its_content(standin: Standin, notion: Notion) -> None:
+    page = create(notion)
+    standin.fail("update", "400")
+    with pytest.raises(NotionError) as raised:
+        notion.update(page, NEWER, by_property=True)
+    assert raised.value.fate is Fate.REFUSED
+    assert standin.ledger.pages[0].markdown == DRAFT.markdown
 
 
 def test_a_database_names_its_data_sources_and_a_data_source_its_columns(standin: Standin, notion: Notion) -> None:

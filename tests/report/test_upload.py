@@ -442,6 +442,16 @@ def test_two_revisions_of_a_day_do_not_run_at_the_same_time(bench: Bench, repo: 
     assert [step.attempts for step in bench.h.app.control.show(first.id).steps if step.name == UPLOAD] == [0]
 
 
+def test_without_properties_a_page_that_may_have_another_text_is_not_taken_for_the_one_that_its_runs_kept(plain: Bench) -> None:
+    plain.run()
+    plain.standin.fail("content", "commit_504")
+    plain.standin.meanwhile("content", lambda: plain.standin.fail("get", *["404"] * 9))
+    assert plain.rewrite().status == "MANUAL_REQUIRED"
+    kept = reading.day_pages(plain.h.app, plain.report, DAY).page
+    assert kept is not None
+    assert kept.content_hash == ""
+
+
 # ── where pages go ──
 
 
