@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from halfway_report.citations import replace_hex_words
 from halfway_report.figures import figures_of
-from halfway_report.form import CHANGES, FILES, NOTES, SUMMARY
+from halfway_report.form import CHANGES, FILES, NOTES, SUMMARY, title_of
 from halfway_report.generators import Desk, Identity, Task, Written
 from halfway_report.language import Translate, translator
 from halfway_report.models import Collection, Commit, Context, Figures
@@ -59,7 +59,7 @@ def skeleton(
         (NOTES, "\n".join((*notes(context, language), f"- {plain(authorship)}"))),
     ]
     # The headings are what the validator and whoever reads the pages by machine look for: they are the same in every language.
-    parts = [f"# Daily report: {plain(collection.project)}, {collection.date}"]
+    parts = [f"# {title_of(plain(collection.project), collection.date)}"]
     parts += [f"## {heading}\n\n{content}" for heading, content in sections]
     return "\n\n".join(parts) + "\n"
 
