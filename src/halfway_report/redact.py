@@ -37,12 +37,23 @@ _MARK = re.compile(r"\[REDACTED:([a-z0-9-]{1,63})\]")
 
 # Secrets that only their surroundings betray: the group is replaced, the rest stays readable.
 _PLACES: Mapping[str, re.Pattern[str]] = MappingProxyType({
-    "url-password": re.compile(rf"(?<=://)(?P<secret>[^\s:/@\[\]{_TAKEN}]*:[^\s/@]+)(?=@)"),
+    # A password may hold a slash; what begins with a port and a slash is an ordinary address.
+    "url-password": re.compile(rf"(?<=://)(?P<secret>[^\s:/@\[\]{_TAKEN}]*:(?!\d{{1,5}}/)[^\s@]{{1,256}})(?=@)"),
+    "url-token": re.compile(r"(?i)(?<=https://)(?P<secret>[A-Za-z0-9._~+=-]{16,256})(?=@)"),
     "bearer": re.compile(r"(?i)\b(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/=-]{16,})"),
+    "authorization": re.compile(
+        r"(?i)\bauthorization[\"']?\s{0,5}[:=]\s{0,5}[\"']?(?:(?:token|apikey|key|digest)\s{1,5})?"
+        r"(?=[A-Za-z._~+/=-]{0,64}\d)(?P<secret>[A-Za-z0-9._~+/=-]{16,})"
+    ),
     # Not anchored to the start of a line, so that a diff marker before the name hides nothing.
     "assignment": re.compile(
-        rf"""(?ix) (?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|credential|private[_-]?key) [\w.-]{{0,64}} ["']?
-            \s{{0,20}}(?:=|:)\s{{0,20}} (?: "(?P<double>[^"\n]{{6,}})" | '(?P<single>[^'\n]{{6,}})'
+        rf"""(?ix) (?:passw(?:or)?d|passphrase|secret|token|(?:api|account|access)[_-]?key|credential|private[_-]?key) [\w.-]{{0,64}} ["']?
+            \s{{0,20}} (?: (?:=>|:=|=|:)\s{{0,20}} (?: "(?P<double>[^"\n]{{6,}})" | '(?P<single>[^'\n]{{6,}})' | `(?P<code>[^`\n]{{6,}})` )
+            | (?::=|=|:)\s{{0,20}} (?P<secret>(?![{_TAKEN}])(?:[^\s"'`,;]|,(?=[^\s"'`,;])){{6,}}) )"""
+    ),
+    # Short names that are words as well: only where no space stands around the sign.
+    "password": re.compile(
+        rf"""(?ix) (?<![a-z]) (?:pass|pwd) (?:=|:=) (?: "(?P<double>[^"\n]{{6,}})" | '(?P<single>[^'\n]{{6,}})'
             | (?P<secret>(?![{_TAKEN}])[^\s"'`,;]{{6,}}) )"""
     ),
 })  # fmt: skip
