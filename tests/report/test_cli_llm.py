@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
+
+from halfway_report.configuration import read
+from halfway_report.deployment import deploy
+from halfway_report.models import Day
 from halfway_report.standin_ollama import StandinOllama
 from halfway_report.standin_voices import Script
 from tests.report.shell import Shell
@@ -58,3 +63,16 @@ def test_what_the_model_was_asked_about_each_commit_is_shown(shell: Shell) -> No
         done = shell.facts("run", "shop", "--date", "2026-09-30")
     shown = shell("show", done["runId"], "prompt")
     assert (shown.exit_code, "Rotate the tokens" in shown.stdout) == (0, True)
+
+
+def test_a_run_of_another_day_is_not_written_without_a_model_by_the_way(shell: Shell) -> None:
+    with_model(shell, "http://127.0.0.1:9")
+    configuration = read(shell.config)
+    deployment = deploy(configuration.settings, configuration.database)
+    other = deployment.app.start(deployment.report.workflow, Day(project="shop", date=date(2026, 9, 30)))
+    deployment.app.close()
+    refused = shell("run", "shop", "--date", "2026-09-28", "--no-llm")
+    assert (refused.exit_code, other.id in refused.stderr) == (4, True)
+    assert not shell.path.exists()
+    shell.facts("resume", other.id, "--no-llm")
+    assert "Written without a model" in shell.path.read_text()

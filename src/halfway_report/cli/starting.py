@@ -45,9 +45,10 @@ def run(
         if earlier and earlier[-1].status in (*OVER, "MANUAL_REQUIRED") and not force:
             code = _tell_earlier(site, standing(earlier), as_json=as_json)
         else:
+            revision = _revision(day, earlier, force=force)
             if no_llm:
-                refuse_a_model(site)
-            code = _make(site, _revision(day, earlier, force=force), as_json=as_json)
+                refuse_a_model(site, revision.run_key)
+            code = _make(site, revision, as_json=as_json)
     click.get_current_context().exit(code)
 
 

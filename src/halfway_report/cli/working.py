@@ -18,6 +18,7 @@ from halfway_report.cli.site import Site
 from halfway_report.language import _
 from halfway_report.models import Day
 from halfway_report.reading import RunView
+from halfway_report.workflow import NAME
 
 UPLOAD = "UPLOAD_NOTION"
 _LOOK = timedelta(milliseconds=250)
@@ -90,8 +91,14 @@ def refuse_without_code(site: Site, view: RunView) -> None:
         raise click.UsageError(told.format(run=view.id, file=site.configuration.path), click.get_current_context())
 
 
-def refuse_a_model(site: Site) -> None:
-    """`--no-llm` holds for the worker of this command; another one that is alive would take the step with its own settings."""
-    if getattr(site.configuration.settings, "llm", None) is not None and reading.workers(site.app):
+def refuse_a_model(site: Site, key: str) -> None:
+    """`--no-llm` holds for the worker of this command, and that worker takes whatever is open: no run but this one may be."""
+    if getattr(site.configuration.settings, "llm", None) is None:
+        return
+    if reading.workers(site.app):
         told = _("--no-llm does not reach the worker that is alive already. Stop it first, or take [llm] out of report.toml.")
         raise click.UsageError(told, click.get_current_context())
+    for other in reading.runs(site.app, NAME, 1000):
+        if other.key != key and other.status not in (*OVER, "MANUAL_REQUIRED"):
+            told = _("Run {run} is open, and --no-llm would hold for it as well. Finish it first: {command}")
+            raise Refused(told.format(run=other.id, command=f"report resume {other.id}"))
