@@ -246,7 +246,8 @@ def day_pages(app: Halfway, report: DailyReport, day: Day) -> DayPages:
 def _has_begun(app: Halfway, run_id: str, name: str) -> bool:
     """Whether a step of a run has ever begun to change something."""
     steps = app.control.show(run_id, journal=False).steps
-    return any(attempt.effect_began_at is not None for step in steps if step.name == name for attempt in step.history)
+    attempts = (attempt for step in steps if step.name == name for attempt in step.history)
+    return any(attempt.kind == "STEP" and attempt.effect_began_at is not None for attempt in attempts)
 
 
 def _without_gaps(places: Iterable[tuple[int, int]]) -> bool:

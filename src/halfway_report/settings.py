@@ -145,11 +145,6 @@ class LlmSettings(Frozen):
     total_timeout: timedelta = timedelta(seconds=900)
     api_key_env: _Variable | None = None
 
-    @property
-    def longest(self) -> timedelta:
-        """How long a run can spend with the model when everything goes wrong."""
-        return GENERATIONS * (TRIES * (self.total_timeout + self.first_token_timeout) + timedelta(minutes=20))
-
 
 class NotionSettings(Frozen):
     """Where pages go: a data source, or a database that has only one. The token is named here and read when it is needed."""

@@ -452,6 +452,15 @@ def test_without_properties_a_page_that_may_have_another_text_is_not_taken_for_t
     assert kept.content_hash == ""
 
 
+def test_a_run_at_which_nobody_works_for_days_goes_on_where_it_was(bench: Bench) -> None:
+    bench.standin.fail("create", *["529"] * 2)
+    run = bench.start()
+    with bench.h.worker():
+        until(lambda: (record := bench.h.record(run, UPLOAD)) is not None and record.attempts >= 1 and record.status == "PENDING")
+    bench.h.advance(3 * 24 * 3600)
+    bench.one_page(bench.finish(run), posts=3)
+
+
 # ── where pages go ──
 
 
