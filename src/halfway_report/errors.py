@@ -74,7 +74,7 @@ class ReportTooLarge(StepFailed):
 
 
 class PageInTrash(StepFailed):
-    """Somebody put the page of this day into the trash. It is not made again behind their back: restore it, or decide."""
+    """The page of this day is in the trash. It is not made again behind anybody's back: restore it, or decide."""
 
 
 class PageEdited(StepFailed):

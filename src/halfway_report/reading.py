@@ -54,8 +54,9 @@ class StepView:
     effect_began_at: datetime | None  # of the last attempt
     started_at: datetime | None
     ended_at: datetime | None
-    error_code: str
+    error_code: str  # of its undo, if that needs a person
     message: str
+    undo: str = ""  # how far its undo is; empty if there is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,8 +131,9 @@ def show(app: Halfway, run_id: str, *, journal: bool = True) -> RunView:
                 effect_began_at=next((attempt.effect_began_at for attempt in reversed(step.history) if attempt.kind == "STEP"), None),
                 started_at=step.started_at,
                 ended_at=step.ended_at,
-                error_code=step.error_code,
-                message=step.message,
+                error_code=step.error_code if step.undo is None else step.undo.code or step.error_code,
+                message=step.message if step.undo is None else step.undo.message or step.message,
+                undo="" if step.undo is None else step.undo.status,
             )
             for step in page.steps
         ),

@@ -120,7 +120,9 @@ def cancel(*, run_id: str, undo: bool, actor: str, reason: str, config: Path | N
         after = reading.show(site.app, view.id, journal=False)
         if after.status not in OVER:
             after = work_on(site, site.app.get(site.report.workflow, view.id))
-        tell_run(after, workers=reading.workers(site.app), as_json=as_json)
+        code = tell_run(after, workers=reading.workers(site.app), as_json=as_json)
+    # Stopped or taken back is what was ordered.
+    click.get_current_context().exit(0 if after.status in ("CANCELLED", "COMPENSATED") else code)
 
 
 def _asking(site: Site) -> tuple[reading.RunLine, ...]:
