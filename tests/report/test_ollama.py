@@ -12,7 +12,7 @@ import pytest
 from halfway_report.errors import ContextOverflow, ModelNotFound, ModelRefused, ModelResource, ModelStreamCut, ModelUnavailable
 from halfway_report.generators.ollama import Ollama
 from halfway_report.generators.openai import OpenAi
-from halfway_report.generators.wire import Chat, Prompt, Wire
+from halfway_report.generators.wire import Chat, Prompt, Wire, check_window
 from halfway_report.settings import LlmSettings
 from halfway_report.standin_ollama import StandinOllama
 from halfway_report.standin_voices import Script
@@ -250,3 +250,21 @@ def test_the_schema_is_asked_for_in_the_words_of_each_dialect(provider: str) -> 
     else:
         expected = {"type": "json_schema", "json_schema": {"name": "report", "schema": {"type": "object"}, "strict": True}}
         assert body["response_format"] == expected
+
+
+def test_english_and_korean_in_one_prompt_are_added_up() -> None:
+    settings = LlmSettings(model="tiny", num_ctx=2_000, num_predict=16)
+    check_window(settings, prompt("x" * 2_800, num_predict=16))
+    check_window(settings, prompt("가" * 500, num_predict=16))
+    with pytest.raises(ContextOverflow):
+        check_window(settings, prompt("x" * 2_800 + "가" * 500, num_predict=16))
+
+
+@pytest.mark.parametrize(
+    ("header", "after"), [("7", timedelta(seconds=7)), ("²", None), ("9" * 30, timedelta(hours=1)), ("-1", None), ("", None)]
+)
+def test_whatever_a_server_asks_to_wait_is_understood_or_left(header: str, after: timedelta | None) -> None:
+    response = httpx2.Response(503, headers={"Retry-After": header.encode()})
+    with pytest.raises(ModelUnavailable) as told:
+        Wire(LlmSettings(model="tiny")).refuse(response)
+    assert told.value.after == after

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from halfway_report.errors import ContextOverflow, ModelStreamCut
 from halfway_report.generators import Desk, Identity
-from halfway_report.generators.wire import Answer, Lenient, Prompt, Wire, check_window, keeping_partial, parsed, reason, tokens_of
+from halfway_report.generators.wire import Answer, Lenient, Prompt, Wire, check_window, keeping_partial, parsed, reason
 from halfway_report.settings import LlmSettings
 
 
@@ -55,7 +55,7 @@ class Ollama:
 
     def ask(self, prompt: Prompt, desk: Desk, /) -> Answer:
         """The whole answer; half of one is ModelStreamCut."""
-        check_window(self._settings, prompt, tokens_of)
+        check_window(self._settings, prompt)
         parts: list[str] = []
         with keeping_partial(parts, desk):
             for line in self._wire.stream("/api/chat", self._body(prompt), desk):

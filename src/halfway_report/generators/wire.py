@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import ssl
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,10 +22,13 @@ from halfway_report.errors import ContextOverflow, ModelNotFound, ModelRefused, 
 from halfway_report.generators import Desk, Identity
 from halfway_report.models import content_hash
 from halfway_report.settings import LlmSettings, without_userinfo
+from halfway_report.tokens import estimate
 
 _MEMORY = ("system memory", "out of memory", "cudamalloc", "insufficient memory")
 _WINDOW = ("context length", "context_length", "context size", "context window")
 _BUSY = {408, 425, 429}
+_AROUND = 16  # tokens, of what stands around the messages
+_LONGEST_WAIT = timedelta(hours=1)
 _LONGEST_LINE = 4_000_000  # bytes; a piece of an answer is some hundred
 
 Model = TypeVar("Model", bound="Lenient")
@@ -251,9 +254,9 @@ def parsed(kind: type[Model], line: bytes) -> Model:
         raise ModelStreamCut(f"the answer broke off in the middle of a line of {len(line)} bytes") from error
 
 
-def check_window(settings: LlmSettings, prompt: Prompt, estimate: Callable[[str], int]) -> None:
+def check_window(settings: LlmSettings, prompt: Prompt) -> None:
     """Refuses what would not fit: a server that is old enough cuts it and says nothing."""
-    wanted = estimate(prompt.text)
+    wanted = estimate(prompt.text) + _AROUND
     room = settings.num_ctx - prompt.num_predict
     if wanted > room:
         raise ContextOverflow(
@@ -262,12 +265,6 @@ def check_window(settings: LlmSettings, prompt: Prompt, estimate: Callable[[str]
         )
 
 
-def tokens_of(text: str) -> int:
-    """How many tokens a text may have, rather too many: a Korean syllable can be two, code is denser than prose."""
-    syllables = sum("\uac00" <= letter <= "\ud7a3" for letter in text)
-    return max(int(len(text.encode()) / 2.8), int(2.2 * syllables)) + 16
-
-
 def _retry_after(response: httpx2.Response) -> timedelta | None:
     seconds = response.headers.get("Retry-After", "")
-    return timedelta(seconds=int(seconds)) if seconds.isdigit() else None
+    return min(_LONGEST_WAIT, timedelta(seconds=int(seconds[:9]))) if seconds.isascii() and seconds.isdigit() else None
