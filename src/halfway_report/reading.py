@@ -174,7 +174,7 @@ def kept(app: Halfway, view: RunView, what: Kept, number: int | None = None) -> 
 
 def _questions(app: Halfway, sentences: Iterable[ArtifactView]) -> bytes | None:
     """What a model was asked in the mode map, once for each sentence."""
-    asked = [str(json.loads(app.store.artifacts.get(one.sha256))["prompt"]) for one in sentences]
+    asked = [str(json.loads(app.store.artifacts.get(one.sha256) or b"{}").get("prompt", "")) for one in sentences]
     return "\n\n---\n\n".join(asked).encode() + b"\n" if asked else None
 
 
