@@ -138,8 +138,13 @@ class Notion:
 
     def find(self, source: str, external_id: str) -> Search:
         """Looks for the external id among the living pages and in the trash."""
-        live, trashed = self._query(source, external_id, in_trash=False), self._query(source, external_id, in_trash=True)
-        return Search(hits=live.hits + trashed.hits, complete=live.complete and trashed.complete)
+        seen = [self._query(source, external_id, in_trash=False), self._query(source, external_id, in_trash=True)]
+        if not any(search.hits for search in seen):
+            # Somebody may have taken it out of the trash between the two.
+            seen.append(self._query(source, external_id, in_trash=False))
+        # What was moved in between was seen twice, and is where it was seen last.
+        hits = {hit.page.id: hit for search in seen for hit in search.hits}
+        return Search(hits=tuple(hits.values()), complete=all(search.complete for search in seen))
 
     def get(self, page_id: str) -> Hit | None:
         """One page, also from the trash; None if Notion does not show it."""

@@ -119,6 +119,7 @@ class NotionProperties(Frozen):
         return self
 
 
+_Span = Annotated[timedelta, Field(gt=timedelta(0))]
 Mode: TypeAlias = Literal["whole", "structured", "map"]
 TRIES, GENERATIONS = 5, 3  # of a model that does not answer; of a report that is none
 
@@ -139,10 +140,10 @@ class LlmSettings(Frozen):
     temperature: float = Field(default=0.2, ge=0, le=2)
     seed: int = Field(default=7, ge=0)
     think: bool = False  # asked of a model that can
-    connect_timeout: timedelta = timedelta(seconds=3)
+    connect_timeout: _Span = timedelta(seconds=3)
     # Also the longest silence between two tokens: a large prompt is read before the first one comes.
-    first_token_timeout: timedelta = timedelta(seconds=300)
-    total_timeout: timedelta = timedelta(seconds=900)
+    first_token_timeout: _Span = timedelta(seconds=300)
+    total_timeout: _Span = timedelta(seconds=900)
     api_key_env: _Variable | None = None
 
 
@@ -155,8 +156,8 @@ class NotionSettings(Frozen):
     url: Annotated[str, StringConstraints(pattern=r"^https?://\S+$")] = "https://api.notion.com"
     token_env: _Variable = "NOTION_TOKEN"
     # Notion may still commit a request 60 s after it came, and its query may lag behind that.
-    settle: timedelta = timedelta(seconds=90)
-    timeout: timedelta = timedelta(seconds=30)  # of a request
+    settle: Annotated[timedelta, Field(ge=timedelta(0))] = timedelta(seconds=90)
+    timeout: _Span = timedelta(seconds=30)  # of a request
 
     @model_validator(mode="after")
     def _one_place(self) -> NotionSettings:

@@ -94,6 +94,12 @@ def test_an_undo_leaves_the_file_of_the_revision_before_and_the_day_is_reported(
     assert shell.facts("run", "shop", "--date", "2026-09-30")["runId"] == first["runId"]
 
 
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "1969-12-31"])
+def test_a_day_that_no_clock_can_tell_is_a_mistake(shell: Shell, day: str) -> None:
+    for more in ((), ("--dry-run",)):
+        assert shell("run", "shop", "--date", day, *more).exit_code == 2
+
+
 def test_case_12_an_empty_day_is_a_report_that_says_so(shell: Shell) -> None:
     facts = shell.facts("run", "shop", "--date", "2026-09-29")
     assert facts["status"] == "SUCCESS"
@@ -303,7 +309,7 @@ def test_a_cancel_says_with_its_exit_code_that_a_person_is_needed(shell: Shell, 
     monkeypatch.setenv("NOTION_TOKEN", TOKEN)
     with_notion(shell, standin)
     standin.fail_create("commit_504")
-    standin.fail_query("lag", "lag", *["incomplete"] * 40)
+    standin.fail_query("lag", "lag", "lag", *["incomplete"] * 40)
     stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
     assert shell("cancel", stopped["runId"]).exit_code == 5
 
@@ -312,7 +318,7 @@ def test_what_nobody_knows_is_reconciled_and_not_repeated(shell: Shell, standin:
     monkeypatch.setenv("NOTION_TOKEN", TOKEN)
     with_notion(shell, standin)
     standin.fail_create("commit_504")
-    standin.fail_query("lag", "lag", *["incomplete"] * 20)
+    standin.fail_query("lag", "lag", "lag", *["incomplete"] * 20)
     stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
     assert any(f"report reconcile {stopped['runId']}" in line for line in stopped["next"])
     refused = shell("resume", stopped["runId"])

@@ -78,6 +78,21 @@ def test_a_page_is_found_by_its_external_id(notion: Notion) -> None:
     assert notion.get("5a1d0000-0000-4000-8000-00000000dead") is None
 
 
+def test_a_page_that_is_moved_while_it_is_looked_for_is_seen_once(standin: Standin, notion: Notion) -> None:
+    page = create(notion)
+    standin.pages.edit(page.id, in_trash=True)
+    asked = notion.find(DATA_SOURCE, KEY)
+    assert [hit.in_trash for hit in asked.hits] == [True]
+
+    def restore_later() -> None:
+        standin.meanwhile("query", lambda: standin.pages.edit(page.id, in_trash=False))
+
+    standin.meanwhile("query", restore_later)
+    assert [hit.in_trash for hit in notion.find(DATA_SOURCE, KEY).hits] == [False]
+    standin.meanwhile("query", lambda: standin.meanwhile("query", lambda: standin.pages.edit(page.id, in_trash=True)))
+    assert [hit.in_trash for hit in notion.find(DATA_SOURCE, KEY).hits] == [True]
+
+
 def test_a_page_in_the_trash_and_a_page_that_a_person_edited_are_seen_as_such(standin: Standin, notion: Notion) -> None:
     page = create(notion)
     notion.trash(page)

@@ -268,3 +268,10 @@ def test_whatever_a_server_asks_to_wait_is_understood_or_left(header: str, after
     with pytest.raises(ModelUnavailable) as told:
         Wire(LlmSettings(model="tiny")).refuse(response)
     assert told.value.after == after
+
+
+def test_a_last_record_without_a_reason_is_no_end() -> None:
+    with connected("ollama") as (chat, _):
+        vars(chat)["_wire"].stream = lambda *_: iter([b'{"message": {"content": "half"}, "done": true}'])
+        with pytest.raises(ModelStreamCut, match="no reason"):
+            chat.ask(prompt(), Desk())

@@ -30,7 +30,7 @@ class _Message(Lenient):
 class _Piece(Lenient):
     message: _Message = _Message()
     done: bool = False
-    done_reason: str = "stop"
+    done_reason: str | None = None
     prompt_eval_count: int | None = None  # left out where it is 0
     eval_count: int | None = None
     error: str | None = None
@@ -70,7 +70,7 @@ class Ollama:
 
     def _answer(self, text: str, last: _Piece) -> Answer:
         if last.done_reason not in ("stop", "length"):  # load and unload: nothing was asked
-            raise ModelStreamCut(f"the answer ended with {last.done_reason}")
+            raise ModelStreamCut(f"the answer ended with {last.done_reason or 'no reason'}")
         used = (last.prompt_eval_count or 0) + (last.eval_count or 0)
         if (last.prompt_eval_count or 0) >= self._settings.num_ctx or used > self._settings.num_ctx:
             raise ContextOverflow(f"{used} tokens were used and num_ctx is {self._settings.num_ctx}: the server has cut the prompt")
