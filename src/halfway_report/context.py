@@ -65,7 +65,7 @@ def context_for(collection: Collection, settings: ProjectSettings) -> Context:
 
 
 def as_text(commit: Commit) -> str:
-    """A commit as a model is shown it: what it says, then what it changes. Data of strangers: put it inside a fence."""
+    """A commit as a model is shown it: what it says, then what it changes. Data of strangers."""
     lines = [f"commit {' = '.join(sha[:12] for sha in commit.shas)} in {commit.repository}", commit.subject]
     if commit.authors:
         lines.append(f"by {', '.join(commit.authors)}")

@@ -117,14 +117,6 @@ class Redactor:
         return None if text == before else text
 
 
-_SECRETS = Redactor()
-
-
-def redact(text: str) -> Redacted:
-    """Replaces every secret by `[REDACTED:kind]`, and leaves people alone."""
-    return _SECRETS(text)
-
-
 def redactor_for(settings: ProjectSettings, people: Iterable[str] = ()) -> Redactor:
     """What a project asks for; the names of these people are looked for as well."""
     personal = settings.personal

@@ -2,9 +2,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halfway_report.redact import Redactor, redact
+from halfway_report.redact import Redactor
 
 # Written in parts, so that no scanner takes this file for a leak.
+redact = Redactor()  # secrets only
 SECRETS = {
     "github": "ghp_" + "a1B2" * 9,
     "gitlab": "glpat-" + "a1B2c3D4e5" * 2,

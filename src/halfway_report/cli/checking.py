@@ -41,7 +41,7 @@ class Finding(NamedTuple):
 @click.option("--offline", is_flag=True, help="Do not ask Notion and the model.")
 @common
 def doctor(*, offline: bool, config: Path | None, as_json: bool) -> None:
-    """Check the configuration, the repositories, the folder, the secrets, the servers and the database. Changes nothing."""
+    """Check the configuration, the repositories, the folder, the secrets, the servers and the database, which is made if missing."""
     with opened(config) as site:
         settings = site.configuration.settings
         findings = [
