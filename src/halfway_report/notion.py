@@ -234,7 +234,9 @@ class Notion:
         except (ValidationError, ValueError) as error:
             raise NotionError(Fate.LOST, "ANSWER_UNREADABLE", f"the answer of Notion could not be read ({type(error).__name__})") from error
         except (httpx.HTTPError, httpx.InvalidURL, notion_client.errors.NotionClientErrorBase) as error:
-            raise _meant(error) from error
+            meant = _meant(error)
+            # A run tells the causes, too, and the words of this one may quote a header or the address.
+            raise meant from None if meant.code == "NOTION_ADDRESS" else error
 
 
 def _meant(error: BaseException) -> NotionError:

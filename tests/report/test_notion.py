@@ -328,3 +328,11 @@ def test_the_vendors_client_and_the_standin_understand_each_other(standin: Stand
         assert standin.ledger.posts() - before == 2
         with pytest.raises(notion_client.APIResponseError, match="is not a property that exists"):
             client.pages.create(parent={"data_source_id": DATA_SOURCE}, properties={"Unknown": text}, markdown="")
+
+
+def test_what_is_secret_in_the_address_of_notion_is_in_no_cause() -> None:
+    url = "nothing://kim:s3cret@127.0.0.1"
+    with Notion(url, TOKEN, NotionProperties(), patience=lambda: timedelta(seconds=1)) as notion, pytest.raises(NotionError) as told:
+        notion.me()
+    assert (told.value.code, told.value.__cause__) == ("NOTION_ADDRESS", None)
+    assert "s3cret" not in str(told.value)
