@@ -27,6 +27,10 @@ def advice(view: RunView, *, workers: int) -> Iterator[str]:
     if view.status in DONE:
         return
     if view.status in OVER and (view.status != "FAILED" or step is None):
+        if any(one.name == "UPLOAD_NOTION" and one.undo == "COMPENSATED" for one in view.steps):
+            yield _(
+                "The undo has put the page into Notion's trash. Restore it there, or delete it for good, before you report the day anew."
+            )
         yield _("This run has ended. Report the day anew with: {command}").format(command=_again(view))
     elif view.status in ("FAILED", "MANUAL_REQUIRED") and step is not None:
         yield from _about(view, step)
@@ -42,6 +46,11 @@ def _about(view: RunView, step: StepView) -> Iterator[str]:
         yield _("Have the other side asked again: {command}").format(command=f"report reconcile {view.id}")
         settled = f"report retry-step {view.id} {step.name} --not-happened '…'"
         yield _("If you have looked yourself, and it did not happen: {command}").format(command=settled)
+        return
+    if step.undo:
+        yield _("What {step} has made could not be taken back: {code}").format(step=step.name, code=step.error_code)
+        yield _("Remove the cause, then have it tried again: {command}").format(command=f"report resume {view.id}")
+        yield _("Or leave it as it is: {command}").format(command=f"report skip {view.id} {step.name}")
         return
     yield _remedy(step.error_code)
     if step.error_code == "INVALID_OUTPUT":

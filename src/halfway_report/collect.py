@@ -104,10 +104,12 @@ class _Editor:
 
     def __init__(self, settings: ProjectSettings, redactor: Redactor, notes: Notes, deadline: Deadline) -> None:
         self.redactions: Counter[str] = Counter()
+        self._paths: dict[str, str] = {}
+        self._repositories: dict[str, str] = {}
         self._settings, self._redactor, self._notes, self._deadline = settings, redactor, notes, deadline
 
     def commits(self, place: Source, items: Iterable[_Found]) -> Iterator[Commit]:
-        rules = [*place.rules(), *unwanted(self._settings.drop)]
+        rules = [*place.rules(self._notes), *unwanted(self._settings.drop)]
         for raw, at, changed in items:
             if not self._deadline.left():
                 raise GitTookTooLong(place.git.repository, "log", "the time for the whole day was over")
@@ -115,15 +117,31 @@ class _Editor:
             authors = (raw.author, *map(_without_address, raw.co_authors)) if self._settings.show_authors else ()
             yield Commit(
                 sha=raw.sha,
-                repository=place.name,
+                repository=self._repository(place.name),
                 at=at,
                 subject=subject,
                 body=body,
-                files=None if changed is None else tuple(_judged(file, rules) for file in changed.files),
+                files=None if changed is None else tuple(self._file(file, rules) for file in changed.files),
                 omitted=() if changed is None else changed.omitted,
                 authors=tuple(dict.fromkeys(self._redactor(message_text(name)).text for name in authors)),
                 merge=len(raw.parents) > 1,
             )
+
+    def _file(self, file: FileChange, rules: Sequence[Rule]) -> FileChange:
+        """The file with its kind, which its path says, and then with its path as it may be kept."""
+        kind = file.kind or kind_of(file.path, rules)
+        if file.path not in self._paths:
+            self._paths[file.path], secrets = self._redactor(file.path)
+            self.redactions += secrets
+        return file.model_copy(update={"kind": kind, "path": self._paths[file.path]})
+
+    def _repository(self, name: str) -> str:
+        """The name of a repository; those that would lose what tells them apart get a number."""
+        if name not in self._repositories:
+            kept = self._redactor(name).text
+            number = sum(other == kept or other.startswith(f"{kept} (") for other in self._repositories.values())
+            self._repositories[name] = f"{kept} ({number + 1})" if number else kept
+        return self._repositories[name]
 
     def _message(self, message: str) -> tuple[str, str]:
         text, secrets = self._redactor(message_text(message))
@@ -153,11 +171,6 @@ def _mentioned(places: Iterable[Source], commits: Iterable[Commit]) -> tuple[str
     return tuple(sorted({sha for place in places for sha in existing(place.git, words)} - own))
 
 
-def _judged(file: FileChange, rules: Sequence[Rule]) -> FileChange:
-    kind = file.kind or kind_of(file.path, rules)
-    return file.model_copy(update={"kind": kind}) if kind else file
-
-
 def _without_address(person: str) -> str:
     return person.partition("<")[0].strip()
 
@@ -165,6 +178,6 @@ def _without_address(person: str) -> str:
 def _full_names(raws: Iterable[Raw]) -> Iterator[str]:
     """The names of those at work that are long enough to be found in prose without hitting ordinary words."""
     for raw in raws:
-        for name in (raw.author, *map(_without_address, raw.co_authors)):
+        for name in (raw.author, raw.signed, *map(_without_address, raw.co_authors)):
             if " " in name or (len(name) >= 3 and not name.isascii()):
                 yield name

@@ -14,11 +14,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from halfway_report.models import Frozen
-from halfway_report.settings import ReportSettings
+from halfway_report.settings import VARIABLE, ReportSettings
 
 NAME = "report.toml"
 _SQLITE = "sqlite:///"
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class ConfigurationWrong(Exception):
@@ -75,7 +74,8 @@ def read(path: Path) -> Configuration:
         places = Places.model_validate(own)
         settings = ReportSettings.model_validate({**_without(document, "database", "artifacts"), "out": places.out})
     except ValidationError as error:
-        raise ConfigurationWrong(path, [*faults, *map(_told, error.errors())]) from None
+        others = [_told(fault) for fault in error.errors() if fault["type"] != "string_pattern_mismatch" or not _names_variable(fault)]
+        raise ConfigurationWrong(path, [*faults, *others]) from None
     if faults:
         raise ConfigurationWrong(path, faults)
     folder = path.parent
@@ -99,9 +99,14 @@ def _secrets(value: object, at: str = "") -> Iterator[str]:
     if isinstance(value, Mapping):
         for name, inner in cast("Mapping[str, object]", value).items():
             place = f"{at}.{name}".lstrip(".")
-            if name.endswith("_env") and not (isinstance(inner, str) and _VARIABLE.fullmatch(inner)):
+            if name.endswith("_env") and not (isinstance(inner, str) and re.fullmatch(VARIABLE, inner)):
                 yield f"{place}: write the name of an environment variable here, never the secret itself"
             yield from _secrets(inner, place)
+
+
+def _names_variable(fault: ErrorDetails) -> bool:
+    """Whether `_secrets` has told it already."""
+    return str(fault["loc"][-1]).endswith("_env")
 
 
 def _told(fault: ErrorDetails) -> str:

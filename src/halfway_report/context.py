@@ -7,9 +7,10 @@ only then are whole commits left out, and those that changed least go first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
+from halfway_report.figures import figures_of
 from halfway_report.form import DAILY, Form
 from halfway_report.models import Collection, Commit, Context, FileChange, Omitted
 from halfway_report.redact import Redactor, redactor_for
@@ -46,13 +47,14 @@ def build_context(collection: Collection, form: Form = DAILY, *, budget: int = B
     whole = tuple(_without_noise(commit, left_out) for commit in collection.commits)
     commits, cuts = _shrunk(whole, budget)
     dropped = tuple(commit.sha for commit in _least(commits, budget))
-    commits = tuple(commit for commit in commits if commit.sha not in set(dropped))
+    commits = tuple(_without_pair(commit, set(dropped)) for commit in commits if commit.sha not in set(dropped))
     left_out += cuts + Counter({"commits that changed least, for want of room": len(dropped)})
     return Context(
         form=form.name,
         collection=collection.model_copy(update={"commits": commits}),
         left_out=tuple(f"{what}: {count}" for what, count in sorted(left_out.items()) if count),
         left_out_commits=dropped,
+        figures=figures_of(whole),
         tokens=_cost(commits),
     )
 
@@ -63,7 +65,7 @@ def context_for(collection: Collection, settings: ProjectSettings) -> Context:
 
 
 def as_text(commit: Commit) -> str:
-    """A commit as a model is shown it: what it says, then what it changes. Data of strangers: put it inside a fence."""
+    """A commit as a model is shown it: what it says, then what it changes. Data of strangers."""
     lines = [f"commit {' = '.join(sha[:12] for sha in commit.shas)} in {commit.repository}", commit.subject]
     if commit.authors:
         lines.append(f"by {', '.join(commit.authors)}")
@@ -115,6 +117,13 @@ def _without_noise(commit: Commit, left_out: Counter[str]) -> Commit:
     omitted = tuple(_counted(kind, (file for file in noise if file.kind == kind)) for kind in kinds)
     return commit.model_copy(
         update={"files": tuple(file for file in commit.files or () if file not in noise), "omitted": commit.omitted + omitted}
+    )
+
+
+def _without_pair(commit: Commit, dropped: Set[str]) -> Commit:
+    """A commit that names no other one which was left out: nobody could look it up in the report."""
+    return commit.model_copy(
+        update={name: None for name in ("reverts", "reverted_by") if getattr(commit, name) in dropped},
     )
 
 

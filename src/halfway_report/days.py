@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 DayName: TypeAlias = Literal["today", "yesterday", "last-working-day"]
 DAY_NAMES: tuple[DayName, ...] = get_args(DayName)
+FIRST, LAST = date(1970, 1, 2), date(2099, 12, 30)  # what git has a time for, and a day on each side
 _LONGEST_BREAK = 31
 
 

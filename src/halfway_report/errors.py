@@ -74,7 +74,7 @@ class ReportTooLarge(StepFailed):
 
 
 class PageInTrash(StepFailed):
-    """Somebody put the page of this day into the trash. It is not made again behind their back: restore it, or decide."""
+    """The page of this day is in the trash. It is not made again behind anybody's back: restore it, or decide."""
 
 
 class PageEdited(StepFailed):
@@ -87,6 +87,10 @@ class PageDiffers(StepFailed):
 
 class PageTwice(StepFailed):
     """More than one page carries this external id. Keep the right one, delete the others for good, then decide."""
+
+
+class PageOvertaken(StepFailed):
+    """A later revision of this day has begun its upload. An older text is not put over it: leave the step out, or report the day anew."""
 
 
 class PageGone(StepFailed):

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 
 SUMMARY, CHANGES, FILES, NOTES = "Summary", "Changes", "Files", "Notes"
+
+
+def title_of(project: str, day: date) -> str:
+    """What stands in the heading of level 1."""
+    return f"Daily report: {project}, {day}"
 
 
 @dataclass(frozen=True, kw_only=True)

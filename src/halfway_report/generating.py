@@ -12,6 +12,7 @@ from datetime import timedelta
 from halfway import Artifact, Effect, Retry, Rewind, Step, StepDefinition, Then, Workflow
 from halfway_report.attempts import Shelf
 from halfway_report.errors import InvalidOutput, Stopped
+from halfway_report.form import title_of
 from halfway_report.generators import Generator, Task
 from halfway_report.models import Context, Day, Frozen
 from halfway_report.outline import Outline
@@ -112,7 +113,13 @@ def add_validation(
         generated = step.output(generate_report)
         collection = Context.model_validate_json(step.read(step.output(build_context))).collection
         shas = [commit.sha for commit in collection.commits]
-        origin = Origin(finish=generated.finish, language=generated.language, examples=generated.examples)
+        origin = Origin(
+            finish=generated.finish,
+            language=generated.language,
+            examples=generated.examples,
+            title=title_of(collection.project, collection.date),
+            said="\n".join(f"{commit.subject}\n{commit.body}" for commit in collection.commits),
+        )
         verdict = validate(step.read(generated.report).decode(), shas, known=collection.known, origin=origin)
         faults = (*generated.faults, *map(str, verdict.faults))
         step.evidence(generation=generated.generation, faults=[*faults], prose=verdict.prose, cited=verdict.cited, commits=len(shas))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from halfway_report.days import Window
+from halfway_report.figures import TOO_MANY
 from halfway_report.git import Git, GitFailed
 from halfway_report.legible import decoded, path_text
 from halfway_report.models import Basis, FileChange, Kind, Omitted
@@ -20,7 +21,7 @@ MOST_FILES_IN_ALL = 50_000
 LONGEST_MESSAGE = 2**14  # bytes
 _LATEST = 4_102_444_800  # 2100-01-01: a later date is a broken clock, not a plan
 _CO_AUTHORS = "%(trailers:key=Co-authored-by,valueonly=true,separator=%x1f)"
-_FIELDS = ("%H", "%P", "%ct", "%aN", "%aE", _CO_AUTHORS, "%B")
+_FIELDS = ("%H", "%P", "%ct", "%aN", "%an", "%aE", _CO_AUTHORS, "%B")
 _FORMAT = "--format=" + "%x00".join(_FIELDS)
 _GITLINK = b"160000"
 _RENAMES = ("-M", "-l1000")
@@ -46,6 +47,7 @@ class Raw(NamedTuple):
     parents: tuple[str, ...]
     committed: int | None
     author: str
+    signed: str  # the author before .mailmap
     address: str
     co_authors: tuple[str, ...]  # `Name <address>`, as they stand
     message: str
@@ -74,7 +76,7 @@ def details(git: Git, shas: Sequence[str], notes: Notes) -> Iterator[Raw]:
     """What the commits say, in the order in which they are asked for."""
     parts = git.parts("log", "--no-walk=unsorted", "--stdin", "-z", _FORMAT, stdin=_lines(shas), longest=LONGEST_MESSAGE)
     # As many fields at a time as a commit has.
-    for sha, parents, committed, author, address, co_authors, message in zip(*[iter(parts)] * len(_FIELDS), strict=False):
+    for sha, parents, committed, author, signed, address, co_authors, message in zip(*[iter(parts)] * len(_FIELDS), strict=False):
         if len(message) == LONGEST_MESSAGE:
             message = _whole_lines(message)  # noqa: PLW2901
             notes.add("commit messages cut at 16 KiB")
@@ -83,6 +85,7 @@ def details(git: Git, shas: Sequence[str], notes: Notes) -> Iterator[Raw]:
             parents=tuple(parents.decode("ascii").split()),
             committed=second_of(committed),
             author=decoded(author),
+            signed=decoded(signed),
             address=decoded(address),
             co_authors=tuple(name for name in decoded(co_authors).split("\x1f") if name),
             message=decoded(message),
@@ -159,7 +162,7 @@ class _Diff:
 
     def result(self) -> Changes:
         more = self._count - self.listed
-        omitted = (Omitted(why="too many", files=more, added=self._added, deleted=self._deleted),) if more else ()
+        omitted = (Omitted(why=TOO_MANY, files=more, added=self._added, deleted=self._deleted),) if more else ()
         return Changes(tuple(self._files.values()), omitted)
 
 

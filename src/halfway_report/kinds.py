@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from halfway_report.models import Kind
@@ -53,8 +53,11 @@ def unwanted(patterns: Sequence[str]) -> list[Rule]:
     return [Rule(_glob(pattern), "unwanted") for pattern in patterns]
 
 
-def marked(attributes: str) -> list[Rule]:
-    """The rules of a .gitattributes file that say linguist-generated or linguist-vendored; all else in it is not our matter."""
+def marked(attributes: str, refuse: Callable[[str], None] = lambda pattern: None) -> list[Rule]:
+    """The rules of a .gitattributes file that say linguist-generated or linguist-vendored; all else in it is not our matter.
+
+    refuse: is told of each pattern that is none.
+    """
     rules: list[Rule] = []
     for line in attributes.splitlines():
         pattern, *names = line.split() or ("#",)
@@ -65,9 +68,13 @@ def marked(attributes: str) -> list[Rule]:
         for name in names:
             word, _, value = name.lstrip("-!").partition("=")
             kind = _MARKS.get(word)
-            if kind is not None:
-                off = name.startswith(("-", "!")) or value == "false"
+            if kind is None:
+                continue
+            off = name.startswith(("-", "!")) or value == "false"
+            try:
                 rules.append(Rule(_glob(pattern), "" if off else kind))
+            except re.error:
+                refuse(pattern)
     return rules[-_MOST_RULES:]
 
 
@@ -91,6 +98,6 @@ def _piece(piece: str) -> str:
     if piece == "?":
         return "[^/]"
     if len(piece) > 1 and piece[0] == "[":
-        inside = piece[1:-1].replace("\\", "\\\\")
+        inside = re.sub(r"[\\\[&~|]", r"\\\g<0>", piece[1:-1])
         return f"[{'^' + inside[1:] if inside[0] in '!^' else inside}]"
     return re.escape(piece)

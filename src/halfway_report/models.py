@@ -18,7 +18,7 @@ Slug: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{
 class Frozen(BaseModel):
     """Base of all values here: no field can be set later, and unknown fields are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class Day(Frozen):
@@ -108,6 +108,25 @@ class Collection(Frozen):
         return tuple(commit.sha for commit in self.commits) + self.known
 
 
+class Area(Frozen):
+    """A directory at the root, or the root itself where the name is empty, and how much was changed in it."""
+
+    name: str
+    changes: int
+    added: int
+    deleted: int
+
+
+class Figures(Frozen):
+    """How much happened on a day, whatever of it has room in a context."""
+
+    commits: int
+    files: int
+    added: int
+    deleted: int
+    areas: tuple[Area, ...]
+
+
 class Context(Frozen):
     """What a generator is given: a collection cut to a budget, and what was left out."""
 
@@ -116,6 +135,7 @@ class Context(Frozen):
     collection: Collection
     left_out: tuple[str, ...] = ()
     left_out_commits: tuple[str, ...] = ()
+    figures: Figures | None = None  # of the whole day
     tokens: int = 0  # an estimate, on the safe side, of what `as_text` of all commits costs
 
     def canonical(self) -> bytes:
@@ -128,6 +148,7 @@ class SavedReport(Frozen):
 
     path: str
     sha256: str
+    placed: bool = False  # by this run; another one, or a person, may have had the same text there before
 
 
 class Page(Frozen):

@@ -138,8 +138,13 @@ class Notion:
 
     def find(self, source: str, external_id: str) -> Search:
         """Looks for the external id among the living pages and in the trash."""
-        live, trashed = self._query(source, external_id, in_trash=False), self._query(source, external_id, in_trash=True)
-        return Search(hits=live.hits + trashed.hits, complete=live.complete and trashed.complete)
+        seen = [self._query(source, external_id, in_trash=False), self._query(source, external_id, in_trash=True)]
+        if not any(search.hits for search in seen):
+            # Somebody may have taken it out of the trash between the two.
+            seen.append(self._query(source, external_id, in_trash=False))
+        # What was moved in between was seen twice, and is where it was seen last.
+        hits = {hit.page.id: hit for search in seen for hit in search.hits}
+        return Search(hits=tuple(hits.values()), complete=all(search.complete for search in seen))
 
     def get(self, page_id: str) -> Hit | None:
         """One page, also from the trash; None if Notion does not show it."""
@@ -164,21 +169,27 @@ class Notion:
             return _read(_Page, answer).page()
 
     def update(self, page: Page, draft: Draft, *, by_property: bool) -> Page:
-        """Puts the draft's content in place of the page's, and then its hash; RunId goes on naming the run that made the page.
+        """Takes the page's hash away, puts the draft's content in place of its own, and then the new hash; RunId stays as it is.
 
-        Whatever fails in the second of the two requests is "lost": the page has its new content, and its hash is still the old one.
+        A page between two contents has no hash, so no other text is ever taken for the one that it has. Whatever fails in the last request
+        is "lost": the page has its new content, and nobody wrote down which.
         """
         content = {"new_str": for_notion(without_title(draft.markdown)), "allow_deleting_content": True}
+        if by_property:
+            self._put_hash(page, "")
         with self._asking():
             _read(_Any, self._client.pages.update_markdown(page.id, type="replace_content", replace_content=content))
         if by_property:
             try:
-                with self._asking():
-                    changed = {self._names.content_hash: {"rich_text": _text(draft.content_hash)}}
-                    _read(_Any, self._client.pages.update(page.id, properties=changed))
+                self._put_hash(page, draft.content_hash)
             except NotionError as error:
-                raise NotionError(Fate.LOST, error.code, f"the page has its new content, its hash is still the old one: {error}") from error
+                raise NotionError(Fate.LOST, error.code, f"the page has its new content, and no hash yet: {error}") from error
         return page
+
+    def _put_hash(self, page: Page, content_hash: str) -> None:
+        changed = {self._names.content_hash: {"rich_text": _text(content_hash) if content_hash else []}}
+        with self._asking():
+            _read(_Any, self._client.pages.update(page.id, properties=changed))
 
     def trash(self, page: Page) -> None:
         """Puts the page into the trash, from which people can take it back."""
@@ -200,6 +211,7 @@ class Notion:
             run_id=page.text(self._names.run_id) or None,
             in_trash=page.in_trash,
             ours=bool(me) and editor is not None and editor.id == me,
+            external_id=page.text(self._names.external_id) if self._names.external_id in page.properties else None,
         )
 
     def _identity(self, draft: Draft) -> dict[str, object]:
@@ -222,7 +234,9 @@ class Notion:
         except (ValidationError, ValueError) as error:
             raise NotionError(Fate.LOST, "ANSWER_UNREADABLE", f"the answer of Notion could not be read ({type(error).__name__})") from error
         except (httpx.HTTPError, httpx.InvalidURL, notion_client.errors.NotionClientErrorBase) as error:
-            raise _meant(error) from error
+            meant = _meant(error)
+            # A run tells the causes, too, and the words of this one may quote a header or the address.
+            raise meant from None if meant.code == "NOTION_ADDRESS" else error
 
 
 def _meant(error: BaseException) -> NotionError:

@@ -44,7 +44,7 @@ def has_identity(columns: Mapping[str, str], names: NotionProperties) -> bool:
 def look(notion: Notion, place: Place, external_id: str, day: DayPages) -> Search:
     """Looks for the page of a day: by its external id, or where it cannot have one, by the id that the runs of the day have kept."""
     if place.by_property:
-        return notion.find(place.source, external_id)
+        return _by_property(notion, place, external_id, day)
     if day.page is None and not day.complete:
         problem = "has no property to search for, and the database of the runs has forgotten pages of this day, or was not asked"
         raise DataSourceUnfit(f"the data source {place.source} {problem}; add the properties, or make sure that there is no page")
@@ -54,6 +54,21 @@ def look(notion: Notion, place: Place, external_id: str, day: DayPages) -> Searc
     if hit is None:
         return Search(hits=(), complete=True, by_property=False, vanished=day.page.page.url)
     return Search(hits=(with_stored(hit, day.page),), complete=True, by_property=False)
+
+
+def _by_property(notion: Notion, place: Place, external_id: str, day: DayPages) -> Search:
+    """A query may lag, and does not see a page that was moved: where it sees nothing, the page that the runs know is looked at itself."""
+    search = notion.find(place.source, external_id)
+    if search.hits or not search.complete or day.page is None:
+        return search
+    hit = notion.get(day.page.page.id)
+    if hit is None:
+        return search  # deleted for good
+    if hit.external_id == "" and not hit.run_id:
+        hit = with_stored(hit, day.page)  # made before there were such properties
+    elif hit.external_id not in (external_id, None):
+        return search  # a person has taken the id away, and with it the page
+    return replace(search, hits=(hit,))
 
 
 def with_stored(hit: Hit, stored: StoredPage | None) -> Hit:

@@ -50,6 +50,7 @@ class Hit:
     run_id: str | None
     in_trash: bool
     ours: bool  # the last to edit it was our connection
+    external_id: str | None = None  # None: it has no such property, or this was not asked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +79,7 @@ class DayPages:
     runs: frozenset[str] = frozenset()
     page: StoredPage | None = None
     complete: bool = False
+    newer: str | None = None  # the run of a later revision that has begun its upload
 
 
 Known: TypeAlias = Callable[[Day], DayPages]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from halfway_report.citations import replace_hex_words
-from halfway_report.form import CHANGES, FILES, NOTES, SUMMARY
+from halfway_report.figures import figures_of
+from halfway_report.form import CHANGES, FILES, NOTES, SUMMARY, title_of
 from halfway_report.generators import Desk, Identity, Task, Written
 from halfway_report.language import Translate, translator
-from halfway_report.models import Collection, Commit, Context
+from halfway_report.models import Collection, Commit, Context, Figures
 
 LISTED = 200  # commits; a longer list is cut, and says so
 _AREAS = 30
@@ -24,7 +24,7 @@ class Outline:
     """Lists what the commits say themselves. It is right by construction, and the measure for any model that comes later."""
 
     mode = "outline"
-    prompt_version = "outline-2"
+    prompt_version = "outline-3"
     language = None
     examples = ()
 
@@ -51,14 +51,15 @@ def skeleton(
 ) -> str:
     """The report as code writes it; a sentence about a commit, by its id, stands in place of what the commit says about itself."""
     collection, say = context.collection, _Say(translator(language))
+    figures = context.figures or figures_of(collection.commits)
     sections = [
-        (SUMMARY, plain(summary) or say.summary(collection)),
-        (CHANGES, "\n".join(say.changes(collection.commits, collection.shas, sentences or {}))),
-        (FILES, "\n".join(say.areas(collection.commits))),
+        (SUMMARY, plain(summary) or say.summary(collection, figures)),
+        (CHANGES, "\n".join(say.changes(collection.commits, collection.shas, sentences or {}, figures.commits))),
+        (FILES, "\n".join(say.areas(figures))),
         (NOTES, "\n".join((*notes(context, language), f"- {plain(authorship)}"))),
     ]
     # The headings are what the validator and whoever reads the pages by machine look for: they are the same in every language.
-    parts = [f"# Daily report: {plain(collection.project)}, {collection.date}"]
+    parts = [f"# {title_of(plain(collection.project), collection.date)}"]
     parts += [f"## {heading}\n\n{content}" for heading, content in sections]
     return "\n\n".join(parts) + "\n"
 
@@ -89,8 +90,8 @@ class _Say:
     def __init__(self, translate: Translate) -> None:
         self._ = translate
 
-    def summary(self, collection: Collection) -> str:
-        _, commits = self._, collection.commits
+    def summary(self, collection: Collection, figures: Figures) -> str:
+        _ = self._
         clocks = {
             "author": _("by the authors' clocks"),
             "committer": _("by the committers' clocks"),
@@ -99,21 +100,19 @@ class _Say:
         day = _("on {date} (the whole day in {zone}, {clocks})").format(
             date=collection.date, zone=plain(collection.zone), clocks=clocks[collection.basis]
         )
-        if not commits:
+        if not figures.commits:
             return _("No commits were made {day}.").format(day=day)
-        files = {(commit.repository, file.path) for commit in commits for file in commit.files or ()}
-        added, deleted = _lines(commits)
         return _("{commits} {day} changed {files}: {added} added, {deleted} deleted.").format(
-            commits=self._commits(len(commits)),
+            commits=self._commits(figures.commits),
             day=day,
-            files=self._files(len(files)),
-            added=self._lines(added),
-            deleted=self._lines(deleted),
+            files=self._files(figures.files),
+            added=self._lines(figures.added),
+            deleted=self._lines(figures.deleted),
         )
 
-    def changes(self, commits: Sequence[Commit], shas: Sequence[str], sentences: Mapping[str, str]) -> Iterator[str]:
+    def changes(self, commits: Sequence[Commit], shas: Sequence[str], sentences: Mapping[str, str], total: int) -> Iterator[str]:
         _ = self._
-        if not commits:
+        if not total:
             yield "- " + _("none")
         several = len({commit.repository for commit in commits}) > 1
         for commit in commits[:LISTED]:
@@ -121,8 +120,8 @@ class _Say:
             where = " " + _("(in {repository})").format(repository=_name(commit.repository)) if several else ""
             codes = ", ".join(f"`{sha[:12]}`" for sha in commit.shas)
             yield f"- {codes} {plain(told) or _('(no subject)')}{self._pair(commit)}{where}"
-        if len(commits) > LISTED:
-            yield "- " + _("and {commits} more, not listed here").format(commits=self._commits(len(commits) - LISTED))
+        if more := total - len(commits[:LISTED]):
+            yield "- " + _("and {commits} more, not listed here").format(commits=self._commits(more))
 
     def _pair(self, commit: Commit) -> str:
         _ = self._
@@ -130,25 +129,19 @@ class _Say:
         taken_back = " " + _("(taken back by `{commit}`)").format(commit=commit.reverted_by[:12]) if commit.reverted_by else ""
         return took_back + taken_back
 
-    def areas(self, commits: Sequence[Commit]) -> Iterator[str]:
+    def areas(self, figures: Figures) -> Iterator[str]:
         _ = self._
-        areas: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-        for commit in commits:
-            for file in commit.files or ():
-                name = _name(file.path.partition("/")[0]) if "/" in file.path else ""
-                area = areas[_("directory {name}").format(name=name) if name else _("top level")]
-                area[0] += 1
-                area[1] += file.added or 0
-                area[2] += file.deleted or 0
-        if not areas:
+        if not figures.areas:
             yield "- " + _("none")
-        ranked = sorted(areas.items(), key=lambda item: (-item[1][0], item[0]))
-        for name, (changes, added, deleted) in ranked[:_AREAS]:
+        for area in figures.areas[:_AREAS]:
             yield "- " + _("{name}: {changes}, {added} added, {deleted} deleted").format(
-                name=name, changes=self._changes(changes), added=self._lines(added), deleted=self._lines(deleted)
+                name=_("directory {name}").format(name=_name(area.name)) if area.name else _("top level"),
+                changes=self._changes(area.changes),
+                added=self._lines(area.added),
+                deleted=self._lines(area.deleted),
             )
-        if len(ranked) > _AREAS:
-            yield "- " + _("and {areas} more, not listed here").format(areas=self._areas(len(ranked) - _AREAS))
+        if len(figures.areas) > _AREAS:
+            yield "- " + _("and {areas} more, not listed here").format(areas=self._areas(len(figures.areas) - _AREAS))
 
     def _commits(self, count: int) -> str:
         _ = self._
@@ -174,8 +167,3 @@ class _Say:
 def _name(text: str) -> str:
     # A directory named like a commit must not read as a citation.
     return plain(replace_hex_words(text, (), "(a name in hex)"))
-
-
-def _lines(commits: Sequence[Commit]) -> tuple[int, int]:
-    files = [file for commit in commits for file in commit.files or ()]
-    return sum(file.added or 0 for file in files), sum(file.deleted or 0 for file in files)

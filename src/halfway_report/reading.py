@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -23,6 +24,8 @@ _NAMES: Mapping[Kept, re.Pattern[str]] = {
     "context": re.compile(r"context\.json"),
     "prompt": re.compile(r"prompt.*"),
 }
+UPLOAD = "UPLOAD_NOTION"
+_SENTENCE = re.compile(r"sentence-.*\.json")  # what the mode map keeps of each question
 _OF_ONE_DAY = 1000
 
 
@@ -51,8 +54,9 @@ class StepView:
     effect_began_at: datetime | None  # of the last attempt
     started_at: datetime | None
     ended_at: datetime | None
-    error_code: str
+    error_code: str  # of its undo, if that needs a person
     message: str
+    undo: str = ""  # how far its undo is; empty if there is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +77,7 @@ class RunView:
     key: str
     day: Day
     status: str
+    undoing: bool = False
     steps: tuple[StepView, ...]
     journal: tuple[EntryView, ...]
     document: Mapping[str, object]
@@ -109,6 +114,7 @@ def show(app: Halfway, run_id: str, *, journal: bool = True) -> RunView:
         key=page.key or "",
         day=Day.model_validate(page.input),
         status=page.status.value,
+        undoing=page.undo is not None,
         steps=tuple(
             StepView(
                 name=step.name,
@@ -125,8 +131,9 @@ def show(app: Halfway, run_id: str, *, journal: bool = True) -> RunView:
                 effect_began_at=next((attempt.effect_began_at for attempt in reversed(step.history) if attempt.kind == "STEP"), None),
                 started_at=step.started_at,
                 ended_at=step.ended_at,
-                error_code=step.error_code,
-                message=step.message,
+                error_code=step.error_code if step.undo is None else step.undo.code or step.error_code,
+                message=step.message if step.undo is None else step.undo.message or step.message,
+                undo="" if step.undo is None else step.undo.status,
             )
             for step in page.steps
         ),
@@ -150,16 +157,25 @@ def of_day(app: Halfway, workflow: str, day: Day) -> tuple[RunView, ...]:
 
 
 def kept(app: Halfway, view: RunView, what: Kept, number: int | None = None) -> bytes | None:
-    """What a run has stored, its hash checked; None if there is none. `number`: which of several, from 1, by default the one in use."""
-    found = sorted(
-        (one for step in view.steps for one in step.artifacts if _NAMES[what].fullmatch(one.name)),
-        key=lambda one: (one.created_at, one.name),
-    )
-    if number is not None:
-        found = found[number - 1 : number]
-    elif saved := view.said("SAVE_MARKDOWN", "sha256"):
-        found = [one for one in found if what != "report" or one.sha256 == saved] or found
+    """What a run has stored, its hash checked; None if there is none.
+
+    number: of which generation, as `attempts()` counts them; by default the one in use, or the newest.
+    """
+    stored = sorted((one for step in view.steps for one in step.artifacts), key=lambda one: one.created_at)
+    found = [one for one in stored if _NAMES[what].fullmatch(one.name)]
+    if what == "prompt" and not found:
+        return _questions(app, [one for one in stored if _SENTENCE.fullmatch(one.name)])
+    if number is not None and what != "context":
+        found = [one for one in found if re.fullmatch(rf"{what}-{number}\.\w+", one.name)]
+    elif what == "report" and (chosen := view.said("VALIDATE_REPORT", "sha256")):
+        found = [one for one in found if one.sha256 == chosen] or found
     return app.store.artifacts.get(found[-1].sha256) if found else None
+
+
+def _questions(app: Halfway, sentences: Iterable[ArtifactView]) -> bytes | None:
+    """What a model was asked in the mode map, once for each sentence."""
+    asked = [str(json.loads(app.store.artifacts.get(one.sha256) or b"{}").get("prompt", "")) for one in sentences]
+    return "\n\n---\n\n".join(asked).encode() + b"\n" if asked else None
 
 
 def workers(app: Halfway) -> int:
@@ -220,9 +236,20 @@ def day_pages(app: Halfway, report: DailyReport, day: Day) -> DayPages:
         if (uploaded := _uploaded(app, report, run_id)) is not None:
             maker = run_id if page is None or page.id != uploaded[0].id else maker
             page, sha256 = uploaded
+        elif page is not None and _has_begun(app, run_id, UPLOAD):
+            sha256 = ""  # it may have put its text there, and ended before it could say so
     stored = None if page is None else StoredPage(page=page, content_hash=sha256, run_id=maker)
     complete = _without_gaps(places.values()) and app.control.gone(day.key) is None
-    return DayPages(runs=frozenset(places), page=stored, complete=complete)
+    later = (run_id for run_id, (revision, _) in places.items() if revision > day.revision)
+    newer = next((run_id for run_id in later if _has_begun(app, run_id, UPLOAD)), None)
+    return DayPages(runs=frozenset(places), page=stored, complete=complete, newer=newer)
+
+
+def _has_begun(app: Halfway, run_id: str, name: str) -> bool:
+    """Whether a step of a run has ever begun to change something."""
+    steps = app.control.show(run_id, journal=False).steps
+    attempts = (attempt for step in steps if step.name == name for attempt in step.history)
+    return any(attempt.kind == "STEP" and attempt.effect_began_at is not None for attempt in attempts)
 
 
 def _without_gaps(places: Iterable[tuple[int, int]]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -36,12 +37,23 @@ _MARK = re.compile(r"\[REDACTED:([a-z0-9-]{1,63})\]")
 
 # Secrets that only their surroundings betray: the group is replaced, the rest stays readable.
 _PLACES: Mapping[str, re.Pattern[str]] = MappingProxyType({
-    "url-password": re.compile(rf"(?<=://)(?P<secret>[^\s:/@\[\]{_TAKEN}]*:[^\s/@]+)(?=@)"),
+    # A password may hold a slash; what begins with a port and a slash is an ordinary address.
+    "url-password": re.compile(rf"(?<=://)(?P<secret>[^\s:/@\[\]{_TAKEN}]*:(?!\d{{1,5}}/)[^\s@]{{1,256}})(?=@)"),
+    "url-token": re.compile(r"(?i)(?<=https://)(?P<secret>[A-Za-z0-9._~+=-]{16,256})(?=@)"),
     "bearer": re.compile(r"(?i)\b(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/=-]{16,})"),
+    "authorization": re.compile(
+        r"(?i)\bauthorization[\"']?\s{0,5}[:=]\s{0,5}[\"']?(?:(?:token|apikey|key|digest)\s{1,5})?"
+        r"(?=[A-Za-z._~+/=-]{0,64}\d)(?P<secret>[A-Za-z0-9._~+/=-]{16,})"
+    ),
     # Not anchored to the start of a line, so that a diff marker before the name hides nothing.
     "assignment": re.compile(
-        rf"""(?ix) (?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|credential|private[_-]?key) [\w.-]{{0,64}} ["']?
-            \s{{0,20}}(?:=|:)\s{{0,20}} (?: "(?P<double>[^"\n]{{6,}})" | '(?P<single>[^'\n]{{6,}})'
+        rf"""(?ix) (?:passw(?:or)?d|passphrase|secret|token|(?:api|account|access)[_-]?key|credential|private[_-]?key) [\w.-]{{0,64}} ["']?
+            \s{{0,20}} (?: (?:=>|:=|=|:)\s{{0,20}} (?: "(?P<double>[^"\n]{{6,}})" | '(?P<single>[^'\n]{{6,}})' | `(?P<code>[^`\n]{{6,}})` )
+            | (?::=|=|:)\s{{0,20}} (?P<secret>(?![{_TAKEN}])(?:[^\s"'`,;]|,(?=[^\s"'`,;])){{6,}}) )"""
+    ),
+    # Short names that are words as well: only where no space stands around the sign.
+    "password": re.compile(
+        rf"""(?ix) (?<![a-z]) (?:pass|pwd) (?:=|:=) (?: "(?P<double>[^"\n]{{6,}})" | '(?P<single>[^'\n]{{6,}})'
             | (?P<secret>(?![{_TAKEN}])[^\s"'`,;]{{6,}}) )"""
     ),
 })  # fmt: skip
@@ -53,7 +65,7 @@ _PERSON = re.compile(
         | (?:signed-off|co-authored|co-developed|authored|written|reviewed|acked|approved
           |tested|reported|requested|suggested|helped|mentored)-by [ \t]{0,8}:[ \t]{0,8} (?P<person>[^\W\d][^\n]*) )"""
 )
-_EMAIL = re.compile(r"(?<![\w.+%-])(?!git@)[\w.+%-]{1,64}@(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}(?![\w@]|-\w)")
+_EMAIL = re.compile(r"(?<![\w.+%-])(?!git@)[\w.+%-]{1,64}@(?!\d(?:\.\d)?x\.)(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}(?![\w@]|-\w)")
 
 
 class Redacted(NamedTuple):
@@ -76,7 +88,7 @@ class Redactor:
         if emails:
             rules.append(("email", _EMAIL))
         # The longest first, so that none is cut by one of its parts.
-        ordered = sorted({name.strip() for name in names if name.strip()}, key=lambda name: (-len(name), name))
+        ordered = sorted({_composed(name).strip() for name in names if name.strip()}, key=lambda name: (-len(name), name))
         if ordered:
             rules.append(("name", re.compile("|".join(map(_name, ordered)), re.IGNORECASE)))
         self._rules = tuple(rules)
@@ -86,7 +98,7 @@ class Redactor:
         """The text with every secret replaced; a commit hash is not one."""
         counts: Counter[str] = Counter()
         kinds = list(self._kinds)
-        text = _MARK.sub(lambda match: _letter(kinds, match[1]), _HELD.sub("\ufffd", text))
+        text = _MARK.sub(lambda match: _letter(kinds, match[1]), _HELD.sub("\ufffd", _composed(text)))
         # One rule may uncover what another one looks for; each turn leaves less text, so there is a last one.
         while found := self._once(text, kinds, counts):
             text = found
@@ -103,14 +115,6 @@ class Redactor:
                 counts[kind] += 1
             text = "".join(pieces) + text[end:]
         return None if text == before else text
-
-
-_SECRETS = Redactor()
-
-
-def redact(text: str) -> Redacted:
-    """Replaces every secret by `[REDACTED:kind]`, and leaves people alone."""
-    return _SECRETS(text)
 
 
 def redactor_for(settings: ProjectSettings, people: Iterable[str] = ()) -> Redactor:
@@ -136,4 +140,11 @@ def _letter(kinds: list[str], kind: str) -> str:
 def _name(name: str) -> str:
     # Particles follow a Korean name without a space.
     after = "" if "\uac00" <= name[-1] <= "\ud7a3" else r"(?!\w)"
-    return rf"(?<!\w){re.escape(name)}{after}"
+    # In a path or an account name the words of a name stand between other signs than in prose.
+    words = r"[\s._-]{1,4}".join(map(re.escape, name.split()))
+    return rf"(?<!\w){words}{after}"
+
+
+def _composed(text: str) -> str:
+    """One spelling for what looks the same."""
+    return unicodedata.normalize("NFC", text)

@@ -20,23 +20,29 @@ def add_save(workflow: Workflow[Day], report: StepDefinition[Day, Artifact], out
         accepted = step.output(report)
         name = Path(step.input.project) / f"{step.input.date}.md"
         with _told_to_people():
+            placed = not _is_there(out / name, accepted.sha256) or (step.attempt > 1 and accepted.sha256 not in step.input.replaces)
             path = place(out, name, step.read(accepted), replacing=step.input.replaces)
-        return SavedReport(path=str(path), sha256=accepted.sha256)
+        return SavedReport(path=str(path), sha256=accepted.sha256, placed=placed)
 
     @save_markdown.verify
     def still_there(step: Step[Day], saved: SavedReport) -> bool:
         """The file is where it was put, unchanged."""
-        try:
-            return holds(Path(saved.path), saved.sha256)
-        except (OtherContent, OSError):
-            return False
+        return _is_there(Path(saved.path), saved.sha256)
 
     @save_markdown.compensate(Risk.LOW, idempotent=True)
     def take_away(step: Step[Day], saved: SavedReport) -> None:
-        """Removes the file if it is still the one that was saved; what a person has edited stays, and so does a newer revision."""
-        remove(Path(saved.path), saved.sha256)
+        """Removes the file if this run has placed it and it is still as it was; everything else belongs to others."""
+        if saved.placed:
+            remove(Path(saved.path), saved.sha256)
 
     return save_markdown
+
+
+def _is_there(path: Path, sha256: str) -> bool:
+    try:
+        return holds(path, sha256)
+    except (OtherContent, OSError):
+        return False
 
 
 @contextmanager

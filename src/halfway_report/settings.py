@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from halfway_report.days import DayName, known_calendar
+from halfway_report.kinds import unwanted
 from halfway_report.models import Basis, Frozen, Slug
 
 
@@ -49,6 +50,14 @@ Expression: TypeAlias = Annotated[str, AfterValidator(_pattern)]
 Branch: TypeAlias = Annotated[str, StringConstraints(max_length=200), AfterValidator(_matching(_BRANCH, "no name of a branch"))]
 
 
+def _file_pattern(text: str) -> str:
+    try:
+        unwanted([text])
+    except re.error:
+        raise ValueError("no pattern of .gitignore") from None
+    return text
+
+
 class PersonalData(Frozen):
     """What is taken out of texts beside secrets, before anything stores or sends them."""
 
@@ -69,7 +78,7 @@ class ProjectSettings(Frozen):
     exclude_authors: tuple[Expression, ...] = ()  # looked for in `Name <address>`, whatever the case
     show_authors: bool = False
     personal: PersonalData = PersonalData()
-    drop: tuple[str, ...] = ()  # files that are counted only, as in .gitignore
+    drop: tuple[Annotated[str, AfterValidator(_file_pattern)], ...] = ()  # files that are counted only, as in .gitignore
     context_tokens: Annotated[int, Field(ge=500)] = 24_000
 
     @model_validator(mode="after")
@@ -81,6 +90,19 @@ class ProjectSettings(Frozen):
 
 # As Notion shows it, with or without hyphens; an address is no id.
 _NotionId = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F-]{32,36}$")]
+
+
+# In capitals, as everywhere, so that a token that was written here by mistake is not taken for a name and repeated.
+VARIABLE = r"^[A-Z_][A-Z0-9_]{0,63}$"
+_Variable = Annotated[str, StringConstraints(pattern=VARIABLE)]
+
+
+def without_userinfo(url: str) -> str:
+    """An address as it may be shown: without a name and a password before the host."""
+    before, slashes, rest = url.rpartition("://")
+    place, slash, path = rest.partition("/")
+    # A password may hold a slash, which ends the host for everybody else.
+    return f"{before}{slashes}{rest.rpartition('@')[2] if '@' in rest else place + slash + path}"
 
 
 class NotionProperties(Frozen):
@@ -97,6 +119,7 @@ class NotionProperties(Frozen):
         return self
 
 
+_Span = Annotated[timedelta, Field(gt=timedelta(0))]
 Mode: TypeAlias = Literal["whole", "structured", "map"]
 TRIES, GENERATIONS = 5, 3  # of a model that does not answer; of a report that is none
 
@@ -117,16 +140,11 @@ class LlmSettings(Frozen):
     temperature: float = Field(default=0.2, ge=0, le=2)
     seed: int = Field(default=7, ge=0)
     think: bool = False  # asked of a model that can
-    connect_timeout: timedelta = timedelta(seconds=3)
+    connect_timeout: _Span = timedelta(seconds=3)
     # Also the longest silence between two tokens: a large prompt is read before the first one comes.
-    first_token_timeout: timedelta = timedelta(seconds=300)
-    total_timeout: timedelta = timedelta(seconds=900)
-    api_key_env: str | None = None
-
-    @property
-    def longest(self) -> timedelta:
-        """How long a run can spend with the model when everything goes wrong."""
-        return GENERATIONS * (TRIES * (self.total_timeout + self.first_token_timeout) + timedelta(minutes=20))
+    first_token_timeout: _Span = timedelta(seconds=300)
+    total_timeout: _Span = timedelta(seconds=900)
+    api_key_env: _Variable | None = None
 
 
 class NotionSettings(Frozen):
@@ -136,10 +154,10 @@ class NotionSettings(Frozen):
     database_id: _NotionId | None = None
     properties: NotionProperties = NotionProperties()
     url: Annotated[str, StringConstraints(pattern=r"^https?://\S+$")] = "https://api.notion.com"
-    token_env: str = "NOTION_TOKEN"
+    token_env: _Variable = "NOTION_TOKEN"
     # Notion may still commit a request 60 s after it came, and its query may lag behind that.
-    settle: timedelta = timedelta(seconds=90)
-    timeout: timedelta = timedelta(seconds=30)  # of a request
+    settle: Annotated[timedelta, Field(ge=timedelta(0))] = timedelta(seconds=90)
+    timeout: _Span = timedelta(seconds=30)  # of a request
 
     @model_validator(mode="after")
     def _one_place(self) -> NotionSettings:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from halfway_report.git import BranchUnknown, Deadline, Git, GitFailed, GitSaidTooMuch
+from halfway_report.history import Notes
 from halfway_report.kinds import Rule, marked
 from halfway_report.settings import ProjectSettings
 
@@ -44,14 +45,15 @@ class Source:
         except FileNotFoundError:
             return frozenset()
 
-    def rules(self) -> list[Rule]:
+    def rules(self, notes: Notes) -> list[Rule]:
         """What the repository itself says about generated and vendored files, at its root."""
         if not self.heads:
             return []
         try:
-            return marked(self.git.ask("cat-file", "blob", f"{self.heads[0]}:{_ATTRIBUTES}", most=2**20).decode("utf-8", "replace"))
+            text = self.git.ask("cat-file", "blob", f"{self.heads[0]}:{_ATTRIBUTES}", most=2**20).decode("utf-8", "replace")
         except (GitFailed, GitSaidTooMuch):
             return []  # there is none, it is not in this clone, or it is no such file
+        return marked(text, lambda _: notes.add("patterns of .gitattributes that are none, ignored"))
 
 
 def sources(paths: Sequence[Path], deadline: Deadline) -> tuple[Source, ...]:

@@ -25,7 +25,7 @@ from halfway import (
     Then,
     Workflow,
 )
-from halfway_report.errors import PageGone, ReportTooLarge, TokenMissing
+from halfway_report.errors import PageGone, PageOvertaken, ReportTooLarge, TokenMissing
 from halfway_report.models import Day, Page
 from halfway_report.notion_markdown import too_large
 from halfway_report.notion_place import Place, look, place_of, with_stored
@@ -52,6 +52,8 @@ def add_upload(
     @workflow.step(Effect.CREATE, retry=_PATIENT, timeout=timeout, on_failure=Then.MANUAL, effect_key=lambda step: step.input.key)
     def upload_notion(step: Step[Day], mark: Mark) -> Page:
         draft, day = _draft(step, step.output(report)), known(step.input)
+        if day.newer is not None:
+            raise PageOvertaken(f"the run {day.newer} of a later revision of this day has begun its upload")
         with _connect(settings, step) as notion:
             # An earlier run for the same day may have made the page; a fault up to here is an ordinary retry.
             with _only_looking():

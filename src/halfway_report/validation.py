@@ -16,6 +16,7 @@ from halfway_report.form import DAILY, Form
 
 Code: TypeAlias = Literal[
     "EMPTY", "BAD_CHARS", "TOO_SHORT", "TOO_LONG", "MISSING_HEADING", "DUPLICATE_HEADING", "HEADING_ORDER", "EMPTY_SECTION",
+    "WRONG_TITLE", "REMOTE_IMAGE", "REMOTE_LINK",
     "OPEN_FENCE", "RAW_HTML", "UNKNOWN_SHA", "AMBIGUOUS_SHA", "NO_CITATION", "TRUNCATED", "LEAK", "REPETITION", "FEWSHOT_ECHO", "LANGUAGE",
 ]  # fmt: skip
 
@@ -27,6 +28,7 @@ LEAK = re.compile(
 )
 _REPEATED, _LINE = 4, 15  # so many lines of more than so many characters
 _HANGUL_AT_LEAST, _FOREIGN_AT_MOST = 0.20, 0.20  # Korean prose about software is full of English words
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _COMMIT_LINK = re.compile(r"/(?:commits?|tree|blob)/([0-9a-fA-F]{7,64})\b")
 
 
@@ -46,11 +48,14 @@ class Origin:
     """What is known about how a text came to be; the default is a text that code has written.
 
     language: of a text that a model wrote freely. examples: sentences that it was shown and must not give back.
+    title: what the heading of level 1 must be. said: all that the commits say; an address that is not in it was invented.
     """
 
     finish: str = "stop"
     language: str | None = None
     examples: tuple[str, ...] = ()
+    title: str | None = None
+    said: str = ""
 
 
 BY_CODE = Origin()
@@ -80,6 +85,8 @@ class _Seen:
     lines: list[str] = field(default_factory=list[str])
     citations: list[str] = field(default_factory=list[str])
     faults: list[Fault] = field(default_factory=list[Fault])
+    links: list[str] = field(default_factory=list[str])
+    images: list[str] = field(default_factory=list[str])
 
 
 def validate(text: str, shas: Sequence[str], *, known: Sequence[str] = (), form: Form = DAILY, origin: Origin = BY_CODE) -> Verdict:
@@ -136,8 +143,13 @@ def _read_inline(token: Token, seen: _Seen) -> None:
             seen.citations += [word for word in hex_words(child.content) if looks_like_hash(word)]
         elif child.type == "code_inline":
             seen.citations += [word for word in hex_words(child.content) if not _is_date(word)]
+        elif child.type == "image":
+            seen.images.append(str(child.attrGet("src") or ""))
         elif child.type == "link_open":
-            seen.citations += [match.lower() for match in _COMMIT_LINK.findall(str(child.attrGet("href") or ""))]
+            address = str(child.attrGet("href") or "")
+            named = [match.lower() for match in _COMMIT_LINK.findall(address)]
+            seen.citations += named
+            seen.links += [address] if _REMOTE.match(address) and not named else []
         elif child.type == "html_inline":
             seen.faults.append(_html(child.content))
 
@@ -153,10 +165,16 @@ def _origin_faults(seen: _Seen, origin: Origin) -> Iterator[Fault]:
     prose = "\n".join(seen.prose)
     if echoes(prose, origin.examples):
         yield Fault("FEWSHOT_ECHO")
+    titles = [name for level, name in seen.headings if level == 1]
+    if origin.title is not None and titles and titles != [origin.title]:
+        yield Fault("WRONG_TITLE", next(name for name in (*titles, "") if name != origin.title)[:60] or "twice")
     if origin.language is None:
         return  # what code has written may quote a commit that is about such a mark, or in another language
     if match := LEAK.search(prose):
         yield Fault("LEAK", match[0])
+    yield from (Fault("REMOTE_LINK", address[:60]) for address in seen.links if address not in origin.said)
+    # An image tells its server who reads, whoever has named it.
+    yield from (Fault("REMOTE_IMAGE", address[:60]) for address in seen.images)
     if problem := share_problem(prose, origin.language):
         yield Fault("LANGUAGE", problem)
 

@@ -58,8 +58,11 @@ def daily_report(settings: ReportSettings, generator: Generator | None = None, *
     known: what the database of the runs has about the pages of a day; `deploy()` connects it. Without it only pages are changed that
     the run itself has made.
     """
-    longest = timedelta(hours=1) + (settings.llm.longest if settings.llm else timedelta(0))
-    workflow = Workflow(NAME, Day, version=1, owner=settings.owner, key=lambda day: day.run_key, severity="LOW", timeout=longest)
+    # Without a timeout of its own: that would go on while nobody works, and each step has one.
+    workflow = Workflow(
+        NAME, Day, version=1, owner=settings.owner, key=lambda day: day.run_key, severity="LOW",
+        resource=lambda day: day.key,  # the revisions of a day have one file and one page
+    )  # fmt: skip
     add_schedules(workflow, settings)
     collect_git = _collect_git(workflow, settings)
     build_context = _build_context(workflow, collect_git, settings)

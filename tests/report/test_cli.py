@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from halfway_report import collect
+from halfway_report.configuration import read
+from halfway_report.deployment import deploy
 from halfway_report.standin import TOKEN, Standin
 from halfway_report.standin_ledger import DATA_SOURCE
 from tests.report.shell import Shell
@@ -67,6 +69,35 @@ def test_an_open_run_is_not_overtaken_by_force(shell: Shell) -> None:
     assert refused.exit_code == 4
     assert stopped["runId"] in refused.stderr
     assert "MANUAL_REQUIRED" in refused.stderr
+
+
+def test_a_run_that_a_later_revision_has_overtaken_does_not_go_on(shell: Shell) -> None:
+    hidden = shell.repo.path.with_name("hidden")
+    shell.repo.path.rename(hidden)
+    first = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=1)
+    hidden.rename(shell.repo.path)
+    second = shell.facts("run", "shop", "--date", "2026-09-30", "--force")
+    refused = shell("resume", first["runId"])
+    assert (refused.exit_code, second["runId"] in refused.stderr, "--force" in refused.stderr) == (4, True, True)
+
+
+def test_an_undo_leaves_the_file_of_the_revision_before_and_the_day_is_reported(
+    shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
+    with_notion(shell, standin)
+    first = shell.facts("run", "shop", "--date", "2026-09-30")
+    monkeypatch.setenv("NOTION_TOKEN", "wrong")
+    second = shell.facts("run", "shop", "--date", "2026-09-30", "--force", exit_code=5)
+    assert shell.facts("cancel", second["runId"], "--undo")["status"] == "COMPENSATED"
+    assert shell.path.exists()
+    assert shell.facts("run", "shop", "--date", "2026-09-30")["runId"] == first["runId"]
+
+
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "1969-12-31"])
+def test_a_day_that_no_clock_can_tell_is_a_mistake(shell: Shell, day: str) -> None:
+    for more in ((), ("--dry-run",)):
+        assert shell("run", "shop", "--date", day, *more).exit_code == 2
 
 
 def test_case_12_an_empty_day_is_a_report_that_says_so(shell: Shell) -> None:
@@ -238,16 +269,56 @@ def test_case_23_a_page_that_a_person_put_into_the_trash_stays_there(
     stopped = shell.facts("run", "shop", "--date", "2026-09-30", "--force", exit_code=5)
     assert stopped["runId"] != first["runId"]
     assert stopped["error"].startswith("UPLOAD_NOTION: PAGE_IN_TRASH")
-    assert any("It is not made again behind their back" in line for line in stopped["next"])
+    assert any("It is not made again behind anybody" in line for line in stopped["next"])
     assert any(f"report resume {stopped['runId']}" in line for line in stopped["next"])
     assert standin.ledger.posts() == 1
+
+
+def undone(shell: Shell, run_id: str) -> None:
+    configuration = read(shell.config)
+    deployment = deploy(configuration.settings, configuration.database)
+    deployment.app.control.compensate(run_id, actor="kim", reason="a mistake")
+    deployment.app.close()
+
+
+def test_an_undo_that_needs_a_person_says_why_and_what_to_do(shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
+    with_notion(shell, standin)
+    first = shell.facts("run", "shop", "--date", "2026-09-30")
+    standin.pages.edit(standin.ledger.pages[0].id, markdown="my own words")
+    undone(shell, first["runId"])
+    told = shell.facts("resume", first["runId"], exit_code=5)
+    assert told["error"].startswith("undo of UPLOAD_NOTION: PAGE_EDITED: somebody else")
+    assert any("could not be taken back" in line for line in told["next"])
+    assert not any("named above" in line for line in told["next"])
+    left = shell.facts("skip", first["runId"], "UPLOAD_NOTION", exit_code=1)
+    assert left["status"] == "COMPENSATED"
+    assert standin.ledger.pages[0].markdown == "my own words"
+
+
+def test_an_undone_day_is_told_where_its_page_is(shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
+    with_notion(shell, standin)
+    first = shell.facts("run", "shop", "--date", "2026-09-30")
+    undone(shell, first["runId"])
+    told = shell.facts("resume", first["runId"], exit_code=1)
+    assert any("put the page into Notion's trash" in line for line in told["next"])
+
+
+def test_a_cancel_says_with_its_exit_code_that_a_person_is_needed(shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
+    with_notion(shell, standin)
+    standin.fail_create("commit_504")
+    standin.fail_query("lag", "lag", "lag", *["incomplete"] * 40)
+    stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
+    assert shell("cancel", stopped["runId"]).exit_code == 5
 
 
 def test_what_nobody_knows_is_reconciled_and_not_repeated(shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOTION_TOKEN", TOKEN)
     with_notion(shell, standin)
     standin.fail_create("commit_504")
-    standin.fail_query("lag", "lag", *["incomplete"] * 20)
+    standin.fail_query("lag", "lag", "lag", *["incomplete"] * 20)
     stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
     assert any(f"report reconcile {stopped['runId']}" in line for line in stopped["next"])
     refused = shell("resume", stopped["runId"])

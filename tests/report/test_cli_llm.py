@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
+
+from halfway_report.configuration import read
+from halfway_report.deployment import deploy
+from halfway_report.models import Day
 from halfway_report.standin_ollama import StandinOllama
 from halfway_report.standin_voices import Script
 from tests.report.shell import Shell
@@ -38,3 +43,36 @@ def test_case_17_three_bad_generations_are_shown_and_one_is_accepted(shell: Shel
     assert accepted["status"] == "SUCCESS"
     assert shell.path.read_text().strip() == "two"
     assert shell("show", stopped["runId"], "report").stdout.strip() == "two"
+    shown = [shell("show", stopped["runId"], "report", "--attempt", str(number)).stdout.strip() for number in (1, 2, 3)]
+    assert shown == ["one", "two", "three"]
+
+
+def test_the_accepted_attempt_is_shown_before_it_is_saved(shell: Shell) -> None:
+    with StandinOllama(Script("one", "two", "three")) as model:
+        with_model(shell, model.url)
+        stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
+        shell.path.parent.mkdir(parents=True)
+        shell.path.write_text("my own words")
+        assert shell("accept", stopped["runId"], "--attempt", "1").exit_code == 5
+    assert shell("show", stopped["runId"], "report").stdout.strip() == "one"
+
+
+def test_what_the_model_was_asked_about_each_commit_is_shown(shell: Shell) -> None:
+    with StandinOllama(Script("The tokens are rotated from now on.")) as model:
+        shell.configure(f'[llm]\nbase_url = "{model.url}"\nmodel = "tiny"\n')
+        done = shell.facts("run", "shop", "--date", "2026-09-30")
+    shown = shell("show", done["runId"], "prompt")
+    assert (shown.exit_code, "Rotate the tokens" in shown.stdout) == (0, True)
+
+
+def test_a_run_of_another_day_is_not_written_without_a_model_by_the_way(shell: Shell) -> None:
+    with_model(shell, "http://127.0.0.1:9")
+    configuration = read(shell.config)
+    deployment = deploy(configuration.settings, configuration.database)
+    other = deployment.app.start(deployment.report.workflow, Day(project="shop", date=date(2026, 9, 30)))
+    deployment.app.close()
+    refused = shell("run", "shop", "--date", "2026-09-28", "--no-llm")
+    assert (refused.exit_code, other.id in refused.stderr) == (4, True)
+    assert not shell.path.exists()
+    shell.facts("resume", other.id, "--no-llm")
+    assert "Written without a model" in shell.path.read_text()

@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+import unicodedata
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
@@ -281,6 +282,13 @@ def test_an_endless_file_of_attributes_is_no_file_of_attributes(repo: Scratch) -
     assert [file.kind for file in read(repo).commits[0].files or ()] == ["", ""]
 
 
+def test_a_pattern_of_attributes_that_is_none_stops_no_report(repo: Scratch) -> None:
+    repo.commit("Say what is generated", "2026-09-30T10:00:00+00:00", file=".gitattributes", text="a[z-a].py linguist-generated\n")
+    found = read(repo)
+    assert subjects(found) == ["Say what is generated"]
+    assert "patterns of .gitattributes that are none, ignored: 1" in found.warnings
+
+
 def test_commits_that_messages_name_are_known_only_if_they_exist(repo: Scratch) -> None:
     old = repo.commit("old", "2026-09-01T12:00:00+00:00")
     repo.commit(f"Fix what {old[:10]} broke, not 0badc0de1", NOON)
@@ -451,6 +459,35 @@ def test_no_name_leaves_unless_it_is_asked_for(repo: Scratch) -> None:
     assert "@" not in named.model_dump_json()
     hidden = read(repo, show_authors=True, personal={"names": ("Jane Doe",)})
     assert hidden.commits[0].authors == ("[REDACTED:name]", "김민수")
+
+
+def test_no_name_and_no_secret_leaves_in_a_path_or_in_the_name_of_a_folder(scratch: Callable[[str], Scratch], tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2" * 10
+    (tmp_path / "kim.minsu").mkdir()
+    first, second = scratch("shop"), scratch("kim.minsu/shop")
+    names = (
+        f"{secret}.txt",
+        "password=hunter22secret.txt",
+        "Kim_Minsu/notes.md",
+        "icon@2x.png",
+        unicodedata.normalize("NFD", "김민수/메모.md"),
+    )
+    for number, name in enumerate(names):
+        second.commit("Keep a note", f"2026-09-30T09:0{number}:00+00:00", file=name)
+    second.commit_as("Kim Minsu", "m@shop.example", "Ask Kim  Minsu", "2026-09-30T10:00:00+00:00")
+    second.commit_as("김민수", "n@shop.example", unicodedata.normalize("NFD", "김민수가 적었다"), "2026-09-30T10:01:00+00:00")
+    first.commit("Something else", "2026-09-30T08:00:00+00:00")
+    kept = read(first, second).model_dump_json()
+    for word in (secret, "hunter22secret", "Kim_Minsu", "kim.minsu", "Kim  Minsu", "김민수", unicodedata.normalize("NFD", "김민수")):
+        assert word not in kept
+    assert "icon@2x.png" in kept
+    assert "[REDACTED:name]/notes.md" in kept
+
+
+def test_the_name_before_the_mailmap_does_not_leave_either(repo: Scratch) -> None:
+    repo.commit("Begin", "2026-09-30T08:00:00+00:00", file=".mailmap", text="Jane Doe <k@shop.example> Kevin Birthname <k@shop.example>\n")
+    repo.commit_as("Kevin Birthname", "k@shop.example", "Kevin Birthname and Jane Doe did it", "2026-09-30T09:00:00+00:00")
+    assert subjects(read(repo))[-1] == "[REDACTED:name] and [REDACTED:name] did it"
 
 
 def test_excluded_authors_are_left_out_and_counted(repo: Scratch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from halfway_report.configuration import ConfigurationMissing, ConfigurationWrong, find, read
+from halfway_report.settings import LlmSettings, without_userinfo
 
 PROJECT = '[projects.shop]\nrepositories = ["../shop"]\n'
 
@@ -65,6 +66,9 @@ def test_no_file_is_told_with_where_it_was_looked_for(tmp_path: Path) -> None:
         (f'{PROJECT}zone = "Mars/Olympus"\n', "projects.shop.zone: no such time zone: Mars/Olympus"),
         ('[projects."a:b"]\nrepositories = ["x"]\n', "projects.a:b: String should match pattern"),
         ("[projects.shop]\nrepositories = []\n", "projects.shop.repositories: Tuple should have at least 1 item"),
+        (f'{PROJECT}[notion]\ndata_source_id = "{"1" * 32}"\nsettle = -5\n', "notion.settle: Input should be greater than or equal to"),
+        (f'{PROJECT}[notion]\ndata_source_id = "{"1" * 32}"\ntimeout = 0\n', "notion.timeout: Input should be greater than"),
+        (f'{PROJECT}[llm]\nmodel = "tiny"\ntotal_timeout = -1\n', "llm.total_timeout: Input should be greater than"),
         ("", "projects: Field required"),
         ("[projects", "it is no TOML"),
     ],
@@ -77,6 +81,28 @@ def test_a_secret_in_place_of_the_name_of_its_variable_is_refused_and_not_repeat
     told = faults(tmp_path, f'{PROJECT}[notion]\ndata_source_id = "1"\ntoken_env = "ntn_7f-very secret"\n')
     assert "notion.token_env: write the name of an environment variable here" in told
     assert "7f-very" not in told
+
+
+@pytest.mark.parametrize("token", ["ntn_46381927364512abcdEFGH0123456789abcdEFGH0123456", "a1b2c3d4e5f6"])
+def test_a_token_that_could_be_a_name_is_no_name_of_a_variable(tmp_path: Path, token: str) -> None:
+    told = faults(tmp_path, f'{PROJECT}[notion]\ndata_source_id = "{"1" * 32}"\ntoken_env = "{token}"\n')
+    assert told.count("notion.token_env") == 1
+    assert token not in told
+    with pytest.raises(ValueError, match="api_key_env") as wrong:
+        LlmSettings(model="tiny", api_key_env=token)
+    assert token not in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://kim:s3cret@models.example:8080/v1", "http://models.example:8080/v1"),
+        ("http://kim:s3/cret@models.example", "http://models.example"),
+        ("http://models.example/v1", "http://models.example/v1"),
+    ],
+)
+def test_an_address_is_shown_without_what_is_secret_in_it(url: str, shown: str) -> None:
+    assert without_userinfo(url) == shown
 
 
 def test_no_value_is_repeated_beside_an_unknown_key(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from halfway import Run
 from halfway.errors import Conflict, InvalidInput
 from halfway_report import reading
 from halfway_report.attempts import accept, attempts
+from halfway_report.generating import Generated
 from halfway_report.models import Day
 from halfway_report.settings import LlmSettings, ProjectSettings, ReportSettings
 from halfway_report.standin_ollama import StandinOllama
@@ -269,6 +270,27 @@ def refused(build: Callable[..., Bench], repo: Scratch) -> Iterator[tuple[Bench,
     with StandinOllama(Script(*texts)) as ollama:
         bench = build(ollama.url)
         yield bench, bench.run(), ollama
+
+
+def test_an_attempt_that_died_after_it_had_stored_its_text_does_not_shift_the_numbers(
+    build: Callable[..., Bench], repo: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days_work(repo)
+    deaths = iter([RuntimeError("died after it was stored")])
+
+    def dying(**facts: Any) -> Generated:
+        for death in deaths:
+            raise death
+        return Generated(**facts)
+
+    with StandinOllama(Script("thrown away", "one", "two", "three")) as ollama, monkeypatch.context() as patched:
+        bench = build(ollama.url)
+        patched.setattr("halfway_report.generating.Generated", dying)
+        run = bench.run()
+    view = reading.show(bench.h.app, run.id)
+    shown = {one.number: reading.kept(bench.h.app, view, "report", one.number) for one in attempts(bench.h.app, run.id)}
+    assert shown == {1: b"one\n", 2: b"two\n", 3: b"three\n"}
+    assert reading.kept(bench.h.app, view, "report", 4) is None
 
 
 def test_a_person_accepts_one_of_the_attempts(refused: tuple[Bench, Run[Day], StandinOllama]) -> None:

@@ -1,6 +1,9 @@
+from pathlib import Path
+
 import pytest
 
 from halfway_report.kinds import kind_of, marked, unwanted
+from halfway_report.settings import ProjectSettings
 
 
 @pytest.mark.parametrize(
@@ -63,3 +66,16 @@ def test_patterns_made_to_take_for_ever_are_not_tried() -> None:
     rules = marked("*a*b linguist-generated\n" * 500)
     assert kind_of("a" * 5_000, rules) == ""
     assert len(rules) <= 200
+
+
+@pytest.mark.parametrize("pattern", ["a[z-a].py", "x[!].py", "x[^].py"])
+def test_a_pattern_that_is_none_is_refused_and_the_others_hold(pattern: str) -> None:
+    refused: list[str] = []
+    rules = marked(f"{pattern} linguist-generated\n*.api linguist-generated\n", refused.append)
+    assert (refused, kind_of("shop.api", rules)) == ([pattern], "generated")
+    with pytest.raises(ValueError, match="no pattern"):
+        ProjectSettings(repositories=(Path(),), drop=(pattern,))
+
+
+def test_what_an_expression_would_take_for_a_sign_is_a_letter() -> None:
+    assert kind_of("a[1.py", marked("a[[~&|]1.py linguist-generated\n")) == "generated"

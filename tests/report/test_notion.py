@@ -18,6 +18,7 @@ from halfway_report import notion_faults
 from halfway_report.models import Page
 from halfway_report.notion import VERSION, Notion
 from halfway_report.notion_values import Draft, Fate, Hit, NotionError, Search
+from halfway_report.notion_verdict import Outdated, judge
 from halfway_report.settings import NotionProperties
 from halfway_report.standin import TOKEN, Standin
 from halfway_report.standin_ledger import DATA_SOURCE
@@ -70,11 +71,26 @@ def test_without_identity_properties_none_are_sent(standin: Standin, notion: Not
 
 def test_a_page_is_found_by_its_external_id(notion: Notion) -> None:
     page = create(notion)
-    hit = Hit(page=page, content_hash="c" * 64, run_id="run-1", in_trash=False, ours=True)
+    hit = Hit(page=page, content_hash="c" * 64, run_id="run-1", in_trash=False, ours=True, external_id=KEY)
     assert notion.find(DATA_SOURCE, KEY) == Search(hits=(hit,), complete=True)
     assert notion.get(page.id) == hit
     assert notion.find(DATA_SOURCE, "daily-report:shop:2026-10-01") == Search(hits=(), complete=True)
     assert notion.get("5a1d0000-0000-4000-8000-00000000dead") is None
+
+
+def test_a_page_that_is_moved_while_it_is_looked_for_is_seen_once(standin: Standin, notion: Notion) -> None:
+    page = create(notion)
+    standin.pages.edit(page.id, in_trash=True)
+    asked = notion.find(DATA_SOURCE, KEY)
+    assert [hit.in_trash for hit in asked.hits] == [True]
+
+    def restore_later() -> None:
+        standin.meanwhile("query", lambda: standin.pages.edit(page.id, in_trash=False))
+
+    standin.meanwhile("query", restore_later)
+    assert [hit.in_trash for hit in notion.find(DATA_SOURCE, KEY).hits] == [False]
+    standin.meanwhile("query", lambda: standin.meanwhile("query", lambda: standin.pages.edit(page.id, in_trash=True)))
+    assert [hit.in_trash for hit in notion.find(DATA_SOURCE, KEY).hits] == [True]
 
 
 def test_a_page_in_the_trash_and_a_page_that_a_person_edited_are_seen_as_such(standin: Standin, notion: Notion) -> None:
@@ -127,12 +143,23 @@ def test_a_changed_report_takes_the_place_of_the_old_one(standin: Standin, notio
 
 def test_a_change_whose_second_half_is_refused_is_lost_since_its_first_half_is_done(standin: Standin, notion: Notion) -> None:
     page = create(notion)
-    standin.fail("update", "400")
-    with pytest.raises(NotionError, match="its hash is still the old one") as raised:
+    standin.meanwhile("content", lambda: standin.fail("update", "400"))
+    with pytest.raises(NotionError, match="no hash yet") as raised:
         notion.update(page, NEWER, by_property=True)
     assert raised.value.fate is Fate.LOST
     (hit,) = notion.find(DATA_SOURCE, KEY).hits
-    assert (hit.content_hash, hit.ours) == (DRAFT.content_hash, True)
+    assert (hit.content_hash, hit.ours) == (None, True)
+    # Another revision with the old text must not take the page for its own.
+    assert isinstance(judge(notion.find(DATA_SOURCE, KEY), DRAFT.content_hash, frozenset({DRAFT.run_id})), Outdated)
+
+
+def test_a_page_whose_hash_cannot_be_taken_away_keeps_its_content(standin: Standin, notion: Notion) -> None:
+    page = create(notion)
+    standin.fail("update", "400")
+    with pytest.raises(NotionError) as raised:
+        notion.update(page, NEWER, by_property=True)
+    assert raised.value.fate is Fate.REFUSED
+    assert standin.ledger.pages[0].markdown == DRAFT.markdown
 
 
 def test_a_database_names_its_data_sources_and_a_data_source_its_columns(standin: Standin, notion: Notion) -> None:
@@ -301,3 +328,11 @@ def test_the_vendors_client_and_the_standin_understand_each_other(standin: Stand
         assert standin.ledger.posts() - before == 2
         with pytest.raises(notion_client.APIResponseError, match="is not a property that exists"):
             client.pages.create(parent={"data_source_id": DATA_SOURCE}, properties={"Unknown": text}, markdown="")
+
+
+def test_what_is_secret_in_the_address_of_notion_is_in_no_cause() -> None:
+    url = "nothing://kim:s3cret@127.0.0.1"
+    with Notion(url, TOKEN, NotionProperties(), patience=lambda: timedelta(seconds=1)) as notion, pytest.raises(NotionError) as told:
+        notion.me()
+    assert (told.value.code, told.value.__cause__) == ("NOTION_ADDRESS", None)
+    assert "s3cret" not in str(told.value)

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
+import httpx2
 import pytest
 
 from halfway_report.errors import ContextOverflow, ModelNotFound, ModelRefused, ModelResource, ModelStreamCut, ModelUnavailable
 from halfway_report.generators.ollama import Ollama
 from halfway_report.generators.openai import OpenAi
-from halfway_report.generators.wire import Chat, Prompt
+from halfway_report.generators.wire import Chat, Prompt, Wire, check_window
 from halfway_report.settings import LlmSettings
 from halfway_report.standin_ollama import StandinOllama
 from halfway_report.standin_voices import Script
@@ -208,6 +209,38 @@ def test_a_key_is_sent_and_never_shown(provider: str, monkeypatch: pytest.Monkey
         assert "very-secret" not in str(told.value)
 
 
+@pytest.mark.parametrize("key", ["sk-live\rTOPSECRET", "sk-live-TOPSECRET…", "sk-live\x7fTOPSECRET", " "])
+def test_a_key_that_no_header_can_hold_is_refused_without_being_repeated(provider: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL_KEY", key)
+    with connected(provider, api_key_env="MODEL_KEY") as (chat, ollama):
+        with pytest.raises(ModelRefused, match="MODEL_KEY") as told:
+            chat.identify(Desk())
+        assert "TOPSECRET" not in str(told.value)
+        assert ollama.requests == []
+
+
+def test_the_end_of_a_line_behind_a_key_is_no_part_of_it(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL_KEY", "very-secret\r\n")
+    with connected(provider, api_key_env="MODEL_KEY") as (chat, _):
+        assert chat.identify(Desk()).name.startswith("tiny")
+
+
+def test_what_is_secret_in_an_address_is_not_repeated(provider: str) -> None:
+    for url in ("http://kim:s3cret@127.0.0.1:9", "nothing://kim:s3cret@127.0.0.1:9", "http://kim:s3cret@127.0.0.1:port"):
+        asked = LlmSettings.model_validate({"provider": provider, "base_url": url, "model": "tiny"})
+        with pytest.raises((ModelUnavailable, ModelRefused), match=r"127\.0\.0\.1") as told:
+            (Ollama(asked) if provider == "ollama" else OpenAi(asked)).identify(Desk())
+        assert "s3cret" not in str(told.value)
+
+
+def test_a_server_that_repeats_the_key_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL_KEY", "very-secret")
+    wire = Wire(LlmSettings(model="tiny", api_key_env="MODEL_KEY"))
+    with pytest.raises(ModelRefused, match="no such key") as told:
+        wire.refuse(httpx2.Response(401, json={"error": "no such key: very-secret"}))
+    assert "very-secret" not in str(told.value)
+
+
 def test_the_schema_is_asked_for_in_the_words_of_each_dialect(provider: str) -> None:
     with connected(provider) as (chat, ollama):
         chat.ask(prompt(schema={"type": "object"}), Desk())
@@ -217,3 +250,28 @@ def test_the_schema_is_asked_for_in_the_words_of_each_dialect(provider: str) -> 
     else:
         expected = {"type": "json_schema", "json_schema": {"name": "report", "schema": {"type": "object"}, "strict": True}}
         assert body["response_format"] == expected
+
+
+def test_english_and_korean_in_one_prompt_are_added_up() -> None:
+    settings = LlmSettings(model="tiny", num_ctx=2_000, num_predict=16)
+    check_window(settings, prompt("x" * 2_800, num_predict=16))
+    check_window(settings, prompt("가" * 500, num_predict=16))
+    with pytest.raises(ContextOverflow):
+        check_window(settings, prompt("x" * 2_800 + "가" * 500, num_predict=16))
+
+
+@pytest.mark.parametrize(
+    ("header", "after"), [("7", timedelta(seconds=7)), ("²", None), ("9" * 30, timedelta(hours=1)), ("-1", None), ("", None)]
+)
+def test_whatever_a_server_asks_to_wait_is_understood_or_left(header: str, after: timedelta | None) -> None:
+    response = httpx2.Response(503, headers={"Retry-After": header.encode()})
+    with pytest.raises(ModelUnavailable) as told:
+        Wire(LlmSettings(model="tiny")).refuse(response)
+    assert told.value.after == after
+
+
+def test_a_last_record_without_a_reason_is_no_end() -> None:
+    with connected("ollama") as (chat, _):
+        vars(chat)["_wire"].stream = lambda *_: iter([b'{"message": {"content": "half"}, "done": true}'])
+        with pytest.raises(ModelStreamCut, match="no reason"):
+            chat.ask(prompt(), Desk())

@@ -6,6 +6,7 @@ from halfway_report.context import build_context
 from halfway_report.generators import Identity, Task
 from halfway_report.models import Collection, Commit, Context, FileChange
 from halfway_report.outline import Outline, plain
+from halfway_report.same import pair_reverts
 from halfway_report.validation import validate
 from tests.report.desks import Desk
 
@@ -147,6 +148,37 @@ def test_what_the_context_leaves_out_is_told() -> None:
     context = build_context(collection(commit(1, body="b" * 1000, files=files)))
     assert context.left_out == ("characters of commit messages: 400", "files of commits with more than 40 files: 5")
     assert "- Left out, characters of commit messages: 400" in written(context)
+
+
+def test_the_figures_are_those_of_the_whole_day_whatever_has_room() -> None:
+    day = collection(*(commit(number, "s" * 100, files=(FileChange(path=f"d/{number}", added=1, deleted=2),)) for number in range(100)))
+    text = written(build_context(day, budget=1_000))
+    assert "100 commits on 2026-09-30" in text
+    assert "changed 100 files: 100 lines added, 200 lines deleted." in text
+    assert "- directory d: 100 changes" in text
+
+
+def test_a_day_of_which_nothing_has_room_is_no_empty_day() -> None:
+    context = build_context(
+        collection(commit(1, "Fix the login").model_copy(update={"also": tuple(f"{n:040x}" for n in range(200))})), budget=500
+    )
+    text = written(context)
+    assert context.collection.commits == ()
+    assert "No commits" not in text
+    assert "1 commit more, not listed here" in text
+    assert validate(text, []).faults == ()
+
+
+@pytest.mark.parametrize("budget", [500, 700, 1_000, 1_500])
+def test_a_revert_whose_other_half_has_no_room_is_told_alone(budget: int) -> None:
+    wrong = commit(1, "Add a wrong thing")
+    back = commit(200, "Take it back", body=f"This reverts commit {wrong.sha}.", files=(FileChange(path="a", added=0, deleted=900),))
+    others = [commit(n, "s" * 110, files=(FileChange(path="a", added=50 + n, deleted=0),)) for n in range(2, 60)]
+    context = build_context(collection(*pair_reverts((wrong, *others, back), ())), budget=budget)
+    text = written(context)
+    assert wrong.sha in context.left_out_commits
+    assert "takes back" not in text
+    assert validate(text, [one.sha for one in context.collection.commits], known=context.collection.known).faults == ()
 
 
 def test_plain_text_keeps_underscores_inside_words() -> None:

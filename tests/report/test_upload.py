@@ -65,8 +65,8 @@ class Bench:
 
     # ── doing ──
 
-    def start(self, *, again: str | None = None) -> Run[Day]:
-        return self.h.start(self.report.workflow, DAY, again=again)
+    def start(self, *, again: str | None = None, revision: int = 1) -> Run[Day]:
+        return self.h.start(self.report.workflow, DAY.model_copy(update={"revision": revision}), again=again)
 
     def run(self, *, again: str | None = None) -> Run[Day]:
         return self.finish(self.start(again=again))
@@ -111,7 +111,7 @@ class Bench:
     @property
     def looks(self) -> int:
         """How often the page was looked for; each time among the living and in the trash."""
-        return sum(request.path.endswith("/query") for request in self.standin.ledger.requests) // 2
+        return sum(request.method == "GET" and "/data_sources/" in request.path for request in self.standin.ledger.requests)
 
     @property
     def page(self) -> LedgerPage:
@@ -215,7 +215,7 @@ def test_case_21_nothing_is_sent_again_before_the_settle_time_is_over(bench: Ben
 
 def test_case_21_a_search_that_stays_incomplete_asks_a_person_and_sends_nothing(bench: Bench) -> None:
     bench.standin.fail("create", "commit_504")
-    bench.standin.fail("query", "lag", "lag", *["incomplete"] * 100)
+    bench.standin.fail("query", "lag", "lag", "lag", *["incomplete"] * 100)
     stopped = bench.run()
     assert stopped.status == "MANUAL_REQUIRED"
     assert (bench.standin.ledger.posts(), len(bench.standin.ledger.pages)) == (1, 1)
@@ -379,6 +379,86 @@ def test_case_20_a_lost_answer_to_a_change_ends_with_the_changed_page(bench: Ben
     assert bench.page.markdown == bench.path.read_text()
     assert bench.page.properties["ContentHash"] == second.output(bench.report.validate_report).sha256
     assert bench.standin.ledger.posts() == 1
+
+
+def test_a_revision_within_the_lag_of_the_query_changes_the_page_of_the_first(bench: Bench) -> None:
+    bench.standin.pages.lag = timedelta(days=1)
+    first = bench.run()
+    second = bench.rewrite()
+    assert second.status == "SUCCESS", second.failure
+    assert bench.page_id(second) == bench.page_id(first) == bench.page.id
+    assert bench.page.markdown == bench.path.read_text()
+
+
+def test_a_page_that_was_moved_to_another_data_source_is_still_the_page_of_the_day(bench: Bench) -> None:
+    bench.run()
+    bench.standin.pages.edit(bench.page.id, by=bench.page.last_edited_by, source="5a1d0000-0000-4000-8000-000000000002")
+    assert bench.rewrite().status == "SUCCESS"
+    assert bench.page.markdown == bench.path.read_text()
+
+
+def test_case_23_a_page_in_the_trash_that_the_query_does_not_see_yet_is_not_made_again(bench: Bench) -> None:
+    bench.standin.pages.lag = timedelta(days=1)
+    first = bench.run()
+    bench.standin.pages.edit(bench.page_id(first), in_trash=True)
+    bench.asked(bench.rewrite(), "PAGE_IN_TRASH")
+    assert bench.standin.ledger.posts() == 1
+
+
+def test_a_page_that_was_made_before_there_were_properties_is_not_made_again(plain: Bench) -> None:
+    plain.run()
+    plain.standin.pages.columns = {"Name": "title", "ExternalId": "rich_text", "ContentHash": "rich_text", "RunId": "rich_text"}
+    assert plain.rewrite().status == "SUCCESS"
+    assert plain.page.markdown == plain.path.read_text()
+
+
+def failed(bench: Bench, repo: Scratch) -> Run[Day]:
+    """The first revision of the day, which has ended before it made anything."""
+    hidden = repo.path.with_name("hidden")
+    repo.path.rename(hidden)
+    run = bench.run()
+    hidden.rename(repo.path)
+    assert run.status == "FAILED"
+    return run
+
+
+def test_a_run_that_is_resumed_while_a_later_revision_makes_its_page_waits_and_makes_none(bench: Bench, repo: Scratch) -> None:
+    first = failed(bench, repo)
+    second = bench.start(revision=2)
+    order = {"actor": "tester", "reason": "the repository is back"}
+    bench.standin.meanwhile("create", lambda: bench.h.app.control.resume(first.id, **order))
+    assert bench.finish(second).status == "SUCCESS"
+    bench.asked(bench.finish(first), "PAGE_OVERTAKEN", second.id)
+    assert bench.standin.ledger.posts() == len(bench.standin.ledger.pages) == 1
+
+
+def test_two_revisions_of_a_day_do_not_run_at_the_same_time(bench: Bench, repo: Scratch) -> None:
+    first = failed(bench, repo)
+    second = bench.start(revision=2)
+    bench.h.app.control.resume(first.id, actor="tester", reason="the repository is back")
+    assert bench.h.app.control.show(first.id, journal=False).to_json()["resourceKey"] == DAY.key
+    bench.standin.fail("create", "400")
+    assert bench.finish(second).status == "MANUAL_REQUIRED"
+    assert [step.attempts for step in bench.h.app.control.show(first.id).steps if step.name == UPLOAD] == [0]
+
+
+def test_without_properties_a_page_that_may_have_another_text_is_not_taken_for_the_one_that_its_runs_kept(plain: Bench) -> None:
+    plain.run()
+    plain.standin.fail("content", "commit_504")
+    plain.standin.meanwhile("content", lambda: plain.standin.fail("get", *["404"] * 9))
+    assert plain.rewrite().status == "MANUAL_REQUIRED"
+    kept = reading.day_pages(plain.h.app, plain.report, DAY).page
+    assert kept is not None
+    assert kept.content_hash == ""
+
+
+def test_a_run_at_which_nobody_works_for_days_goes_on_where_it_was(bench: Bench) -> None:
+    bench.standin.fail("create", *["529"] * 2)
+    run = bench.start()
+    with bench.h.worker():
+        until(lambda: (record := bench.h.record(run, UPLOAD)) is not None and record.attempts >= 1 and record.status == "PENDING")
+    bench.h.advance(3 * 24 * 3600)
+    bench.one_page(bench.finish(run), posts=3)
 
 
 # ── where pages go ──

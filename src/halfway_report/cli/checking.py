@@ -19,7 +19,7 @@ from halfway_report.cli.site import Site, opened
 from halfway_report.git import Deadline, GitError
 from halfway_report.language import _
 from halfway_report.models import Frozen
-from halfway_report.settings import ReportSettings
+from halfway_report.settings import ReportSettings, without_userinfo
 from halfway_report.sources import sources
 from halfway_report.workflow import NAME
 
@@ -41,7 +41,7 @@ class Finding(NamedTuple):
 @click.option("--offline", is_flag=True, help="Do not ask Notion and the model.")
 @common
 def doctor(*, offline: bool, config: Path | None, as_json: bool) -> None:
-    """Check the configuration, the repositories, the folder, the secrets, the servers and the database. Changes nothing."""
+    """Check the configuration, the repositories, the folder, the secrets, the servers and the database, which is made if missing."""
     with opened(config) as site:
         settings = site.configuration.settings
         findings = [
@@ -93,9 +93,10 @@ def _reachable(what: str, url: str) -> Finding:
     """Any answer will do; nothing that is secret is sent."""
     import httpx2  # noqa: PLC0415 - takes longer to load than most commands take
 
-    host = urlsplit(url).netloc
+    address = without_userinfo(url)
+    host = urlsplit(address).netloc
     try:
-        httpx2.get(url, timeout=_PATIENCE.total_seconds())
+        httpx2.get(address, timeout=_PATIENCE.total_seconds())
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         return Finding(what, False, f"{host}: {type(error).__name__}: {error}")
     return Finding(what, True, host)

@@ -15,6 +15,7 @@ from halfway_report.advice import DONE, OVER
 from halfway_report.cli.options import a_day, common
 from halfway_report.cli.printing import chat, exit_of, print_json
 from halfway_report.cli.site import Site, opened
+from halfway_report.cli.starting import standing
 from halfway_report.cli.working import at_work
 from halfway_report.days import DayName, days_between, is_working_day
 from halfway_report.language import _
@@ -55,7 +56,7 @@ def backfill(
 def _fill(site: Site, day: Day, work: Callable[[Run[Day]], RunView] | None, *, as_json: bool) -> dict[str, object]:
     """What became of one day; without somebody who works it is only looked at."""
     earlier = reading.of_day(site.app, NAME, day)
-    view: RunView | None = earlier[-1] if earlier else None
+    view: RunView | None = standing(earlier) if earlier else None
     made = view is None
     if work is not None and (view is None or view.status not in (*OVER, "MANUAL_REQUIRED")):
         view = work(site.app.start(site.report.workflow, day if view is None else view.day))

@@ -56,7 +56,9 @@ def status(*, run_id: str, config: Path | None, as_json: bool) -> None:
         click.echo(f"{view.id}  {view.status}  {view.key}")
         for step in view.steps:
             tries = _("attempts {number}").format(number=step.attempts)
-            click.echo(f"  {step.name:<16} {step.status:<10} {tries}  {step.error_code} {' '.join(step.message.split())}".rstrip())
+            click.echo(
+                f"  {step.name:<16} {step.undo or step.status:<10} {tries}  {step.error_code} {' '.join(step.message.split())}".rstrip()
+            )
         for line in next_steps:
             click.echo(line)
     click.get_current_context().exit(exit_of(view.status))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from halfway_report.days import DAY_NAMES, DayName
+from halfway_report.days import DAY_NAMES, FIRST, LAST, DayName
 from halfway_report.language import _
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -57,7 +57,10 @@ def a_day(context: click.Context, parameter: click.Parameter, value: str | None)
         if value == name:
             return name
     try:
-        return date.fromisoformat(value)
+        day = date.fromisoformat(value)
     except ValueError:
+        day = None
+    if day is None or not FIRST <= day <= LAST:
         told = _("{text} is no day. Write 2026-09-30, or one of: {names}.").format(text=value, names=", ".join(DAY_NAMES))
-        raise click.BadParameter(told, context, parameter) from None
+        raise click.BadParameter(told, context, parameter)
+    return day

@@ -11,7 +11,7 @@ from halfway_report.advice import OVER, advice
 from halfway_report.cli.options import NO_LLM, RUN, common, order
 from halfway_report.cli.printing import chat, exit_of, facts, print_json, tell_run
 from halfway_report.cli.site import Site, opened
-from halfway_report.cli.working import refuse_a_model, refuse_without_code, work_on
+from halfway_report.cli.working import refuse_a_model, refuse_beside, refuse_without_code, work_on
 from halfway_report.language import _
 from halfway_report.reading import RunView
 from halfway_report.workflow import NAME
@@ -25,9 +25,9 @@ from halfway_report.workflow import NAME
 def resume(*, run_id: str, no_llm: bool, actor: str, reason: str, config: Path | None, as_json: bool) -> None:
     """Go on with RUN after what stopped it; steps that are done stay done. A run that was only interrupted goes on as well."""
     with opened(config, no_llm=no_llm) as site:
-        view = _found(site, run_id)
+        view = _going_on(site, run_id)
         if no_llm:
-            refuse_a_model(site)
+            refuse_a_model(site, view.key)
         if view.status in OVER or view.status == "MANUAL_REQUIRED":
             reading.resume(site.app, view.id, actor=actor, reason=reason)
         code = _work(site, view, as_json=as_json)
@@ -46,9 +46,9 @@ def retry_step(
 ) -> None:
     """Give STEP of RUN its attempts anew, as in: report retry-step RUN UPLOAD_NOTION"""
     with opened(config, no_llm=no_llm) as site:
-        view = _found(site, run_id)
+        view = _going_on(site, run_id)
         if no_llm:
-            refuse_a_model(site)
+            refuse_a_model(site, view.key)
         reading.retry(site.app, view.id, step.upper(), actor=actor, reason=reason, evidence=evidence)
         code = _work(site, view, as_json=as_json)
     click.get_current_context().exit(code)
@@ -62,7 +62,7 @@ def retry_step(
 def skip(*, run_id: str, step: str, actor: str, reason: str, config: Path | None, as_json: bool) -> None:
     """Go on without STEP of RUN, as in: report skip RUN SAVE_MARKDOWN, where the file that a person wrote shall stay."""
     with opened(config) as site:
-        view = _found(site, run_id)
+        view = _going_on(site, run_id)
         reading.skip(site.app, view.id, step.upper(), actor=actor, reason=reason)
         code = _work(site, view, as_json=as_json)
     click.get_current_context().exit(code)
@@ -101,7 +101,7 @@ def reconcile(*, run_id: str | None, actor: str, reason: str, config: Path | Non
 def accept(*, run_id: str, attempt: int, actor: str, reason: str, config: Path | None, as_json: bool) -> None:
     """Take what the N-th generation of RUN wrote as its report, whatever was wrong with it, and go on."""
     with opened(config) as site:
-        view = _found(site, run_id)
+        view = _going_on(site, run_id)
         attempts.accept(site.app, view.id, attempt, actor=actor, reason=reason)
         code = _work(site, view, as_json=as_json)
     click.get_current_context().exit(code)
@@ -120,7 +120,9 @@ def cancel(*, run_id: str, undo: bool, actor: str, reason: str, config: Path | N
         after = reading.show(site.app, view.id, journal=False)
         if after.status not in OVER:
             after = work_on(site, site.app.get(site.report.workflow, view.id))
-        tell_run(after, workers=reading.workers(site.app), as_json=as_json)
+        code = tell_run(after, workers=reading.workers(site.app), as_json=as_json)
+    # Stopped or taken back is what was ordered.
+    click.get_current_context().exit(0 if after.status in ("CANCELLED", "COMPENSATED") else code)
 
 
 def _asking(site: Site) -> tuple[reading.RunLine, ...]:
@@ -131,6 +133,14 @@ def _found(site: Site, run_id: str) -> RunView:
     """The run, if this configuration has the code for all of its steps."""
     view = reading.show(site.app, run_id, journal=False)
     refuse_without_code(site, view)
+    return view
+
+
+def _going_on(site: Site, run_id: str) -> RunView:
+    """The run, if no other revision of its day stands in its way; taking back what it has made is always allowed."""
+    view = _found(site, run_id)
+    if not view.undoing:
+        refuse_beside((other for other in reading.of_day(site.app, NAME, view.day) if other.id != view.id), than=view)
     return view
 
 

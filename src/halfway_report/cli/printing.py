@@ -44,7 +44,11 @@ def facts(view: RunView, next_steps: list[str]) -> dict[str, object]:
         "status": view.status,
         "path": view.said("SAVE_MARKDOWN", "path") or None,
         "url": view.said("UPLOAD_NOTION", "url") or None,
-        "error": None if step is None else f"{step.name}: {step.error_code or step.status}: {' '.join(step.message.split())}".rstrip(": "),
+        "error": None
+        if step is None
+        else f"{'undo of ' if step.undo else ''}{step.name}: {step.error_code or step.status}: {' '.join(step.message.split())}".rstrip(
+            ": "
+        ),
         "next": next_steps,
     }
 

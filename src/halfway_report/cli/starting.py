@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
 import click
 
-from halfway.errors import Exit
 from halfway_report import reading
 from halfway_report.advice import OVER
 from halfway_report.cli.options import NO_LLM, a_day, common
 from halfway_report.cli.previewing import print_preview
 from halfway_report.cli.printing import chat, tell_run
 from halfway_report.cli.site import Site, configured, day_of, opened
-from halfway_report.cli.working import refuse_a_model, work_on
+from halfway_report.cli.working import refuse_a_model, refuse_beside, work_on
 from halfway_report.days import DayName
 from halfway_report.language import _
 from halfway_report.models import Day
@@ -43,12 +43,19 @@ def run(
         day = site.day(project, wanted)
         earlier = reading.of_day(site.app, NAME, day)
         if earlier and earlier[-1].status in (*OVER, "MANUAL_REQUIRED") and not force:
-            code = _tell_earlier(site, earlier[-1], as_json=as_json)
+            code = _tell_earlier(site, standing(earlier), as_json=as_json)
         else:
+            revision = _revision(day, earlier, force=force)
             if no_llm:
-                refuse_a_model(site)
-            code = _make(site, _revision(day, earlier, force=force), as_json=as_json)
+                refuse_a_model(site, revision.run_key)
+            code = _make(site, revision, as_json=as_json)
     click.get_current_context().exit(code)
+
+
+def standing(earlier: Sequence[RunView]) -> RunView:
+    """The revision that has the day: the last one, but for those that were undone and had placed nothing."""
+    left = [view for view in earlier if view.status != "COMPENSATED" or view.said("SAVE_MARKDOWN", "placed")]
+    return (left or earlier)[-1]
 
 
 def _tell_earlier(site: Site, view: RunView, *, as_json: bool) -> int:
@@ -61,19 +68,12 @@ def _revision(day: Day, earlier: tuple[RunView, ...], *, force: bool) -> Day:
     if not earlier:
         return day
     last = earlier[-1]
-    if last.status not in OVER:
-        if force:
-            told = _("Run {run} of this day is {status}. Finish it or cancel it first: report status {run}")
-            raise Refused(told.format(run=last.id, status=last.status))
+    if force:
+        refuse_beside(earlier)
+    elif last.status not in OVER:
         return last.day
     saved = {view.said("SAVE_MARKDOWN", "sha256") for view in earlier} - {""}
     return day.model_copy(update={"revision": last.day.revision + 1, "replaces": tuple(sorted(saved))})
-
-
-class Refused(click.ClickException):
-    """An order that the state of a run does not allow."""
-
-    exit_code = int(Exit.CONFLICT)
 
 
 def _make(site: Site, day: Day, *, as_json: bool) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from datetime import timedelta
 
 import click
 
 from halfway import Run
-from halfway.errors import HalfwayError
+from halfway.errors import Exit, HalfwayError
 from halfway_report import reading
 from halfway_report.advice import OVER
 from halfway_report.cli.printing import chat
@@ -18,6 +18,7 @@ from halfway_report.cli.site import Site
 from halfway_report.language import _
 from halfway_report.models import Day
 from halfway_report.reading import RunView
+from halfway_report.workflow import NAME
 
 UPLOAD = "UPLOAD_NOTION"
 _LOOK = timedelta(milliseconds=250)
@@ -62,6 +63,24 @@ def _at_rest(site: Site, run: Run[Day]) -> bool:
     return True
 
 
+class Refused(click.ClickException):
+    """An order that the state of a run does not allow."""
+
+    exit_code = int(Exit.CONFLICT)
+
+
+def refuse_beside(others: Iterable[RunView], *, than: RunView | None = None) -> None:
+    """The revisions of a day have one file and one page: none goes on beside one that is open, or behind a later one."""
+    for other in others:
+        if other.status not in OVER:
+            told = _("Run {run} of this day is {status}. Finish it or cancel it first: report status {run}")
+            raise Refused(told.format(run=other.id, status=other.status))
+        if than is not None and other.day.revision > than.day.revision:
+            told = _("Run {run} is a later revision of this day. Report the day anew with: {command}")
+            command = f"report run {other.day.project} --date {other.day.date} --force"
+            raise Refused(told.format(run=other.id, command=command))
+
+
 def refuse_without_code(site: Site, view: RunView) -> None:
     """Refuses to wait for a step that this configuration has no code for: nobody here would ever take it."""
     if site.report.upload_notion is not None or view.status in OVER:
@@ -72,8 +91,14 @@ def refuse_without_code(site: Site, view: RunView) -> None:
         raise click.UsageError(told.format(run=view.id, file=site.configuration.path), click.get_current_context())
 
 
-def refuse_a_model(site: Site) -> None:
-    """`--no-llm` holds for the worker of this command; another one that is alive would take the step with its own settings."""
-    if getattr(site.configuration.settings, "llm", None) is not None and reading.workers(site.app):
+def refuse_a_model(site: Site, key: str) -> None:
+    """`--no-llm` holds for the worker of this command, and that worker takes whatever is open: no run but this one may be."""
+    if getattr(site.configuration.settings, "llm", None) is None:
+        return
+    if reading.workers(site.app):
         told = _("--no-llm does not reach the worker that is alive already. Stop it first, or take [llm] out of report.toml.")
         raise click.UsageError(told, click.get_current_context())
+    for other in reading.runs(site.app, NAME, 1000):
+        if other.key != key and other.status not in (*OVER, "MANUAL_REQUIRED"):
+            told = _("Run {run} is open, and --no-llm would hold for it as well. Finish it first: {command}")
+            raise Refused(told.format(run=other.id, command=f"report resume {other.id}"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from halfway_report.errors import ContextOverflow, ModelStreamCut
 from halfway_report.generators import Desk, Identity
-from halfway_report.generators.wire import Answer, Lenient, Prompt, Wire, check_window, keeping_partial, parsed, reason, tokens_of
+from halfway_report.generators.wire import Answer, Lenient, Prompt, Wire, check_window, keeping_partial, parsed, reason
 from halfway_report.settings import LlmSettings
 
 
@@ -30,7 +30,7 @@ class _Message(Lenient):
 class _Piece(Lenient):
     message: _Message = _Message()
     done: bool = False
-    done_reason: str = "stop"
+    done_reason: str | None = None
     prompt_eval_count: int | None = None  # left out where it is 0
     eval_count: int | None = None
     error: str | None = None
@@ -55,14 +55,14 @@ class Ollama:
 
     def ask(self, prompt: Prompt, desk: Desk, /) -> Answer:
         """The whole answer; half of one is ModelStreamCut."""
-        check_window(self._settings, prompt, tokens_of)
+        check_window(self._settings, prompt)
         parts: list[str] = []
         with keeping_partial(parts, desk):
             for line in self._wire.stream("/api/chat", self._body(prompt), desk):
                 piece = parsed(_Piece, line)
                 if piece.error is not None:
-                    self._wire.explain(piece.error, reason(line))
-                    raise ModelStreamCut(f"the model gave up in the middle of its answer: {piece.error}")
+                    self._wire.explain(piece.error, self._wire.safe(reason(line)))
+                    raise ModelStreamCut(f"the model gave up in the middle of its answer: {self._wire.safe(piece.error)}")
                 parts.append(piece.message.content)
                 if piece.done:
                     return self._answer("".join(parts), piece)
@@ -70,7 +70,7 @@ class Ollama:
 
     def _answer(self, text: str, last: _Piece) -> Answer:
         if last.done_reason not in ("stop", "length"):  # load and unload: nothing was asked
-            raise ModelStreamCut(f"the answer ended with {last.done_reason}")
+            raise ModelStreamCut(f"the answer ended with {last.done_reason or 'no reason'}")
         used = (last.prompt_eval_count or 0) + (last.eval_count or 0)
         if (last.prompt_eval_count or 0) >= self._settings.num_ctx or used > self._settings.num_ctx:
             raise ContextOverflow(f"{used} tokens were used and num_ctx is {self._settings.num_ctx}: the server has cut the prompt")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from halfway_report.errors import ModelStreamCut
 from halfway_report.generators import Desk, Identity
-from halfway_report.generators.wire import Answer, Lenient, Prompt, Wire, check_window, keeping_partial, parsed, reason, tokens_of
+from halfway_report.generators.wire import Answer, Lenient, Prompt, Wire, check_window, keeping_partial, parsed, reason
 from halfway_report.settings import LlmSettings
 
 _DATA, _DONE = b"data:", b"[DONE]"
@@ -57,7 +57,7 @@ class OpenAi:
 
     def ask(self, prompt: Prompt, desk: Desk, /) -> Answer:
         """The whole answer; half of one is ModelStreamCut."""
-        check_window(self._settings, prompt, tokens_of)
+        check_window(self._settings, prompt)
         parts: list[str] = []
         finish: str | None = None
         usage = _Usage()
@@ -80,8 +80,9 @@ class OpenAi:
                 return
             event = parsed(_Event, data)
             if event.error is not None:
-                self._wire.explain(reason(data), reason(data))
-                raise ModelStreamCut(f"the model gave up in the middle of its answer: {reason(data)}")
+                told = self._wire.safe(reason(data))
+                self._wire.explain(told, told)
+                raise ModelStreamCut(f"the model gave up in the middle of its answer: {told}")
             yield event
 
     def _body(self, prompt: Prompt) -> Mapping[str, object]:

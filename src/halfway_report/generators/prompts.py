@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from halfway_report.form import CHANGES, DAILY, FILES, NOTES, SUMMARY
+from halfway_report.form import CHANGES, DAILY, FILES, NOTES, SUMMARY, title_of
 from halfway_report.models import Commit, Context, FileChange, content_hash
 
 Language: TypeAlias = Literal["en", "ko"]
@@ -40,7 +40,7 @@ def whole(context: Context, language: Language) -> tuple[str, str]:
     collection = context.collection
     system = f"""You write the daily report of a software project, in {_LANGUAGES[language]}, as Markdown.
 Rules:
-- Begin with the line: # Daily report: {collection.project}, {collection.date}
+- Begin with the line: # {title_of(collection.project, collection.date)}
 - Then these sections with exactly these headings, each once, in this order: {", ".join(f"## {name}" for name in DAILY.headings)}
 - ## {SUMMARY}: two or three sentences about what the day was about.
 - ## {CHANGES}: one list item for each commit; it begins with the commit's id in backticks, then one sentence about what changed.

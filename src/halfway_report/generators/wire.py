@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import ssl
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,11 +21,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from halfway_report.errors import ContextOverflow, ModelNotFound, ModelRefused, ModelResource, ModelStreamCut, ModelUnavailable
 from halfway_report.generators import Desk, Identity
 from halfway_report.models import content_hash
-from halfway_report.settings import LlmSettings
+from halfway_report.settings import LlmSettings, without_userinfo
+from halfway_report.tokens import estimate
 
 _MEMORY = ("system memory", "out of memory", "cudamalloc", "insufficient memory")
 _WINDOW = ("context length", "context_length", "context size", "context window")
 _BUSY = {408, 425, 429}
+_AROUND = 16  # tokens, of what stands around the messages
+_LONGEST_WAIT = timedelta(hours=1)
 _LONGEST_LINE = 4_000_000  # bytes; a piece of an answer is some hundred
 
 Model = TypeVar("Model", bound="Lenient")
@@ -99,12 +102,21 @@ class Wire:
 
     def __init__(self, settings: LlmSettings) -> None:
         self.settings = settings
+        self._address = without_userinfo(settings.base_url)  # for messages
+
+    def _key(self) -> str:
+        return os.environ.get(self.settings.api_key_env, "").strip() if self.settings.api_key_env else ""
+
+    def safe(self, text: str) -> str:
+        """What a server says, without the key, which some of them repeat."""
+        key = self._key()
+        return text.replace(key, "[key]") if key else text
 
     @contextmanager
     def _client(self) -> Generator[httpx2.Client]:
-        key = os.environ.get(self.settings.api_key_env) if self.settings.api_key_env else None
-        if self.settings.api_key_env and not key:
-            raise ModelRefused(f"the environment variable {self.settings.api_key_env} is not set")
+        key = self._key()
+        if self.settings.api_key_env and (not key or not key.isascii() or not key.isprintable()):
+            raise ModelRefused(f"the environment variable {self.settings.api_key_env} is not set, or holds no key")
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         # Such servers are usually named together with the version of the dialect.
         base = self.settings.base_url.rstrip("/").removesuffix("/v1")
@@ -113,7 +125,7 @@ class Wire:
 
     def fetch(self, method: str, path: str, desk: Desk, kind: type[Model], body: object = None) -> Model:
         """A small answer in one piece."""
-        with self._client() as client, self._sending():
+        with self._sending(), self._client() as client:
             response = client.request(method, path, json=body, timeout=self._timeout(desk, self.settings.connect_timeout * 10))
             if not response.is_success:
                 self.refuse(response)
@@ -124,7 +136,7 @@ class Wire:
 
     def stream(self, path: str, body: object, desk: Desk) -> Generator[bytes]:
         """The lines of an answer as they come."""
-        with self._client() as client, self._sending():
+        with self._sending(), self._client() as client:
             timeout = self._timeout(desk, self.settings.first_token_timeout)
             with client.stream("POST", path, json=body, timeout=timeout) as response:
                 if not response.is_success:
@@ -135,8 +147,8 @@ class Wire:
 
     def refuse(self, response: httpx2.Response) -> NoReturn:
         """Says what an answer that is no success means."""
-        status, text = response.status_code, reason(response.content)
-        told = f"{self.settings.base_url} answered {status}: {text}"
+        status, text = response.status_code, self.safe(reason(response.content))
+        told = f"{self._address} answered {status}: {text}"
         if status == 404:
             raise self.not_found(told)
         self.explain(text, told)
@@ -166,11 +178,13 @@ class Wire:
         """Until the first byte of an answer nothing is lost but time."""
         try:
             yield
-        except httpx2.UnsupportedProtocol as error:
-            raise ModelRefused(f"base_url {self.settings.base_url}: {error}") from error
+        except (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL) as error:
+            # Its words may quote a header or the address, and with it the key.
+            name = type(error).__name__
+            raise ModelRefused(f"the request to {self._address} could not be made ({name}); check base_url and the key") from None
         except httpx2.TransportError as error:
             name = type(error).__name__
-            raise ModelUnavailable(f"{self.settings.base_url} does not answer ({name}: {error})") from error
+            raise ModelUnavailable(f"{self._address} does not answer ({name}: {error})") from error
 
 
 @contextmanager
@@ -240,9 +254,9 @@ def parsed(kind: type[Model], line: bytes) -> Model:
         raise ModelStreamCut(f"the answer broke off in the middle of a line of {len(line)} bytes") from error
 
 
-def check_window(settings: LlmSettings, prompt: Prompt, estimate: Callable[[str], int]) -> None:
+def check_window(settings: LlmSettings, prompt: Prompt) -> None:
     """Refuses what would not fit: a server that is old enough cuts it and says nothing."""
-    wanted = estimate(prompt.text)
+    wanted = estimate(prompt.text) + _AROUND
     room = settings.num_ctx - prompt.num_predict
     if wanted > room:
         raise ContextOverflow(
@@ -251,12 +265,6 @@ def check_window(settings: LlmSettings, prompt: Prompt, estimate: Callable[[str]
         )
 
 
-def tokens_of(text: str) -> int:
-    """How many tokens a text may have, rather too many: a Korean syllable can be two, code is denser than prose."""
-    syllables = sum("\uac00" <= letter <= "\ud7a3" for letter in text)
-    return max(int(len(text.encode()) / 2.8), int(2.2 * syllables)) + 16
-
-
 def _retry_after(response: httpx2.Response) -> timedelta | None:
     seconds = response.headers.get("Retry-After", "")
-    return timedelta(seconds=int(seconds)) if seconds.isdigit() else None
+    return min(_LONGEST_WAIT, timedelta(seconds=int(seconds[:9]))) if seconds.isascii() and seconds.isdigit() else None
