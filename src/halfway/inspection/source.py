@@ -12,7 +12,8 @@ from halfway.inspection.model import Fact, Span
 from halfway.inspection.quoting import quoted
 
 DEEPEST = 100  # levels of a tree
-MOST_NODES = 500_000  # also through aliases, which name a part again
+MOST_NODES = 500_000
+MOST_OF_YAML = 100_000  # also through aliases, which name a part again; its parser is slow
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -279,13 +280,13 @@ def _yaml(source: Source) -> Node:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark is not None else ""
         raise Unreadable(where + str(getattr(error, "problem", None) or type(error).__name__)) from error
-    left = MOST_NODES
+    left = MOST_OF_YAML
 
     def convert(node: Any, path: str, depth: int) -> Node:
         nonlocal left
         left -= 1
         if depth > DEEPEST or left < 0:
-            raise Unreadable(f"it is deeper than {DEEPEST} levels, or has more than {MOST_NODES:,} values, aliases counted each time")
+            raise Unreadable(f"it is deeper than {DEEPEST} levels, or has more than {MOST_OF_YAML:,} values, aliases counted each time")
         start, end = node.start_mark, node.end_mark
         span = Span(source.path, start.line + 1, max(start.line, end.line - (end.column == 0)) + 1, path)
         if node.id == "mapping":
