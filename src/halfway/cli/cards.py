@@ -81,8 +81,6 @@ def _target(card: Card) -> Iterator[str]:
     if not card.enabled:
         yield _("it is switched off")
     yield _("run: {run}").format(run=card.run) if card.run else _("run: none was given")
-    for one in card.suppressed:
-        yield _("suppressed: {what}").format(what=one)
 
 
 def _gravest(card: Card) -> Iterator[str]:

@@ -58,7 +58,6 @@ class Card:
     approver: Said
     question: Said | None
     next: Said
-    suppressed: tuple[str, ...] = ()
 
 
 def card_of(case: Case, judged: Judgement, rules: Sequence[Rule]) -> Card:

@@ -48,7 +48,6 @@ def card_json(card: Card) -> Json:
         "approver": words(card.approver),
         "question": None if card.question is None else words(card.question),
         "next": words(card.next),
-        "suppressed": list(card.suppressed),
     }  # fmt: skip
 
 
