@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -136,12 +137,14 @@ class Forked:
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # its end is on its way here
+                os.kill(self.pid, number)
 
     def await_stop(self) -> None:
         """Returns when it stands still, or has ended."""
-        while self.poll() is None and Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] not in "tTZ":
-            time.sleep(0.001)
+        with suppress(FileNotFoundError, ProcessLookupError):
+            while self.poll() is None and Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] not in "tTZ":
+                time.sleep(0.001)
 
 
 # ── the other side ──

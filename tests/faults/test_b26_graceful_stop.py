@@ -20,6 +20,7 @@ from tests.faults.outages import cutting
 from tests.faults.zombies import HoldLater
 
 FLOWS = "tests.faults.test_b26_graceful_stop:flows"
+LONG = 60.0  # a lease that a machine which stands still for a moment does not miss
 SOON = Retry(3, wait=timedelta(milliseconds=10))
 
 
@@ -153,12 +154,13 @@ def test_a_worker_process_ends_by_the_first_signal_in_good_order_and_by_the_seco
     [wf] = flows(url, ledger)
     h = harness(wf)
     run = h.start(wf, Order(id="slow"))
-    with Worker(FLOWS, url, ledger.path, grace=0.3 if signals == 1 else 60) as worker:
+    with Worker(FLOWS, url, ledger.path, grace=0.3 if signals == 1 else 60, lease=LONG) as worker:
         until(lambda: ledger.count(event="WORK") == 1)
         worker.terminate()
         if signals == 2:
             until(lambda: worker.terminate() or not worker.running, "the second ends it")
         assert worker.wait() == code
+    h.advance(LONG)
     assert h.drain(run).status is RunStatus.SUCCESS
     assert (h.record(run, "WORK").failures, h.record(run, "WORK").lost) == (0, signals - 1)
     all_is_well(h, run)

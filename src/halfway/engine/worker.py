@@ -10,7 +10,9 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
+from queue import Empty, SimpleQueue
 from time import monotonic
 from types import FrameType, TracebackType
 from typing import Self
@@ -174,19 +176,22 @@ class Worker:
 
     def run_forever(self) -> None:
         """Works until SIGTERM or SIGINT, then stops in good order; a second signal stops at once."""
-        asked = threading.Event()
+        heard: list[int] = []
+        asked: SimpleQueue[int] = SimpleQueue()  # its `put` may interrupt its `get`: a lock of an Event would hold this thread forever
 
         def on_signal(number: int, frame: FrameType | None) -> None:
-            if asked.is_set():
+            if heard:
                 os._exit(128 + number)
-            asked.set()
+            heard.append(number)
+            asked.put(number)
 
         calm_collector()
         before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
         self.start()
         try:
-            while not asked.wait(0.2) and self.alive and not self.hung:
-                pass
+            while not heard and self.alive and not self.hung:
+                with suppress(Empty):
+                    asked.get(timeout=0.2)
             over = not self.alive
             self.stop()
             if over:
