@@ -4,6 +4,8 @@
 PYTHON ?= python3
 PYTEST ?=
 SOAK ?=
+# Tests wait for databases and processes more than they compute.
+TESTERS ?= 4
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -38,7 +40,7 @@ demo-llm: .venv/.llm-ready ## let a real, very small model write a report (compi
 	$(BIN)/python -m halfway_report.demo_llm
 
 test: check ## everything that must hold before a commit
-	$(BIN)/python -m pytest --numprocesses 2 $(PYTEST)
+	$(BIN)/python -m pytest --numprocesses $(TESTERS) --dist worksteal $(PYTEST)
 
 check: .venv/.dev-ready ## format, lint, import contract, types, generated files
 	$(BIN)/ruff format --check .

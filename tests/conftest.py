@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -17,6 +18,7 @@ from tests.databases import Postgres, command
 from tests.engine.harness import Harness
 
 KINDS = ["sqlite", "postgres"]
+MEMORY, ENOUGH = "/dev/shm", 4 << 30
 
 
 @pytest.fixture(scope="session")
@@ -87,7 +89,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    in_memory()
     config.addinivalue_line("markers", "full_matrix: lives of chance, so that it belongs to the full matrix only")
+
+
+def in_memory() -> None:
+    """Files of tests lie in memory where there is enough of it: no commit of SQLite waits for a disk, and no test turns the power off."""
+    if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
+        os.environ["TMPDIR"] = MEMORY  # processes of the tests, too
+        tempfile.tempdir = None
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded stays; whoever looks for garbage later, or forks, need not touch it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

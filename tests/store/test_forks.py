@@ -22,8 +22,11 @@ ROUNDS = 20
 
 def in_child(work: Callable[[], None]) -> int:
     """Forks, works, ends as a program does (with all its destructors), and answers the exit code."""
+    gc.collect(0)
+    gc.freeze()  # what the tests have loaded is not the child's, and takes long to be looked through
     child = os.fork()
     if child:
+        gc.unfreeze()
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     code = 1
     try:
