@@ -46,8 +46,7 @@ check: .venv/.dev-ready ## format, lint, import contract, types, generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(BIN)/mypy $(TYPED)
-	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright $(TYPED)
+	$(BIN)/mypy $(TYPED) & PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright $(TYPED); wait $$!
 	$(BIN)/python scripts/generate.py --check
 	$(BIN)/python scripts/i18n.py --check
 
