@@ -176,7 +176,7 @@ def test_keys_follow_the_history_and_each_has_its_own_time() -> None:
     assert found == [
         (Old.RUNS, "A"), (Old.REST, ""), (Old.EVENTS, ""), (Old.BATCHES, ""), (Old.AUDIT, "B"), (Old.EVENT_IDS, ""), (Old.FILES, ""),
     ]  # fmt: skip
-    assert [part.what for part in parts(policy, ["C"], 10**15)] == [Old.RUNS, Old.REST, Old.KEYS]
+    assert [part.what for part in parts(policy, ["C"], 10**15)] == [Old.RUNS, Old.REST, Old.KEYS, Old.TICKS]
 
 
 def test_waiting_for_a_run_that_is_gone_ends_as_its_timeout_says(harness: Make) -> None:

@@ -7,11 +7,13 @@ from datetime import timedelta
 import pytest
 
 from halfway.authoring.retention import Retention
-from halfway.control.cleaning import Policy
+from halfway.control.cleaning import Policy, Progress
 from halfway.domain.draft import Audit
 from halfway.domain.lifecycle import RunStatus
 from halfway.domain.spec import DAY
+from halfway.ports import Old
 from halfway.store import Store, new_id
+from halfway.store.ageing import ROWS
 from tests.store.keeping import MONTH, ONE, POLICY, YEAR, clean, ended, saved, sql
 from tests.store.world import begin, claim, event, put, receive, start, succeed, take, waiting_run, waits
 
@@ -121,3 +123,47 @@ def test_an_order_about_no_single_run_is_in_the_log(store: Store) -> None:
     store.keeping.note(Audit("n-1", "kim", "cleanup", "retention", evidence="{}"))
     (line,) = store.attention.audit_log()
     assert (line.run_id, line.before, line.after, line.audit.actor) == ("", "", "", "kim")
+
+
+# ── ticks ──
+
+
+def a_tick(store: Store, name: str, due_at: int, outcome: str = "STARTED", run_id: str | None = None) -> None:
+    sql(
+        store, "insert into halfway_tick (type, name, due_at, outcome, run_id, at, origin, reason, tries) "
+        "values ('ones', ?, ?, ?, ?, 1, 'SCHEDULE', '', 0)", name, due_at, outcome, run_id,
+    )  # fmt: skip
+
+
+def due(store: Store) -> list[tuple[str, int]]:
+    return sql(store, "select name, due_at from halfway_tick order by name, due_at")
+
+
+def test_what_became_of_a_tick_is_known_as_long_as_a_key(store: Store) -> None:
+    """Also of those that were left out; what still waits, and what started a run that goes on, stays."""
+    goes_on, over = start(store, ONE).run_id, ended(store)
+    for n, (outcome, run_id) in enumerate(
+        [("STARTED", over), ("SKIPPED", None), ("WAITING", None), ("STARTED", goes_on), ("STARTED", "gone")]
+    ):
+        a_tick(store, "BY_DAY", n, outcome, run_id)
+    a_tick(store, "BY_NIGHT", 0)
+    sql(store, "insert into halfway_missed (type, name, first_at, last_at, count, at) values ('ones', 'BY_DAY', 0, 9, 10, 9)")
+    a_tick(store, "BY_DAY", store.now() + 300 * DAY)
+    young = [("BY_DAY", due_at) for name, due_at in due(store) if due_at > 10]
+    store.advance_clock(366 * DAY)
+    assert clean(store, dry_run=True).deleted["ticks"] == 5
+    assert len(due(store)) == 7
+    assert clean(store).deleted["ticks"] == 5
+    assert due(store) == [("BY_DAY", 2), ("BY_DAY", 3), *young]
+    assert sql(store, "select * from halfway_missed") == []
+
+
+def test_many_ticks_go_in_several_batches(store: Store) -> None:
+    for name in ("A", "B"):
+        for n in range(ROWS - 10):
+            a_tick(store, name, n)
+    store.advance_clock(366 * DAY)
+    swept: list[Progress] = []
+    assert clean(store, told=swept.append).deleted["ticks"] == 2 * (ROWS - 10)
+    assert [one.what for one in swept].count(Old.TICKS) == 2
+    assert due(store) == []

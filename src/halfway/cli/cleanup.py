@@ -34,6 +34,7 @@ NOTES = {
     "deleted.batches": "batches",
     "deleted.audit": "entries of the audit log",
     "deleted.keys": "keys, with what was known of their runs",
+    "deleted.ticks": "times of schedules, with what became of them",
     "deleted.eventIds": "ids of events",
     "deleted.files": "files of artifacts that nothing names",
     "kept.attempt": "runs with an attempt of which nobody knows what happened",
@@ -58,6 +59,7 @@ NOTES = {
     "stage.artifacts": "artifacts",
     "stage.audit": "audit log",
     "stage.keys": "keys",
+    "stage.ticks": "times of schedules",
     "stage.eventIds": "ids of events",
     "stage.files": "files",
 }

@@ -113,7 +113,9 @@ def parts(policy: Policy, types: Sequence[str] | None, now: int) -> Iterator[Par
     if own:
         yield Part(Old.ARTIFACTS, Cut(max(own.values()), untils=own))
     yield from _by_type(Old.AUDIT, now, {type: policy.of(type).audit for type in ([*named, ""] if types is None else named)})
-    yield from _by_type(Old.KEYS, now, {type: policy.of(type).keys for type in named})
+    keys = {type: policy.of(type).keys for type in named}
+    yield from _by_type(Old.KEYS, now, keys)
+    yield from _by_type(Old.TICKS, now, keys)
     if types is None:
         if policy.default.keys is not None:
             yield Part(Old.EVENT_IDS, Cut(now - microseconds(policy.default.keys)))

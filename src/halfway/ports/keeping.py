@@ -20,6 +20,7 @@ class Old(StrEnum):
     ARTIFACTS = "artifacts"  # the rows that name files
     AUDIT = "audit"
     KEYS = "keys"  # with what was known of their runs
+    TICKS = "ticks"  # what became of the times of schedules
     EVENT_IDS = "eventIds"
     FILES = "files"  # that no row names
 
@@ -28,7 +29,7 @@ class Cut(NamedTuple):
     """What is old enough to be deleted. Times are those of the database, of FILES those of the files."""
 
     until: int = 0
-    type: str = ""  # RUNS, AUDIT, KEYS: of the workflow
+    type: str = ""  # RUNS, AUDIT, KEYS, TICKS: of the workflow
     unused_until: int = 0  # EVENTS: of those that nobody has used
     untils: Mapping[str, int] = {}  # ARTIFACTS, REST: by workflow, where artifacts have a time of their own
 

@@ -1,8 +1,9 @@
-"""What gets old beside runs: payloads of events, orders for many runs, artifacts, the audit log, ids of events."""
+"""What gets old beside runs: payloads of events, orders for many runs, artifacts, the audit log, ticks of schedules, ids of events."""
 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import groupby
 
 from halfway.ports import Cut, Place, Swept
 from halfway.store.database import Session
@@ -75,3 +76,22 @@ def forget_audit(session: Session, cut: Cut, after: Place, *, delete: bool) -> S
         session.run("delete_audit", ids=gone)
     kept = len(page) - len(gone)
     return Swept({"audit": len(gone)}, {"audit": kept} if kept else {}, next_place(page, ROWS))
+
+
+def forget_ticks(session: Session, cut: Cut, after: Place, *, delete: bool) -> Swept:
+    """What became of the times of the schedules of one workflow, but for those that still wait or whose runs go on.
+
+    No tick comes back: a schedule never looks behind the time up to which it has accounted for all.
+    """
+    page = session.rows("old_ticks", type=cut.type, until=cut.until, after_at=after.at, after_id=after.id, limit=ROWS)
+    place = next_place(page, ROWS)
+    count = len(page)
+    if delete:
+        of_each = [[*rows] for _, rows in groupby(page, key=lambda row: row[0])]
+        count = sum(
+            session.run("delete_ticks", type=cut.type, name=rows[0][0], first_at=rows[0][1], last_at=rows[-1][1]) for rows in of_each
+        )
+    if place is None:
+        missed = session.rows("count_missed", type=cut.type, until=cut.until)[0][0]
+        count += session.run("delete_missed", type=cut.type, until=cut.until) if delete and missed else missed
+    return Swept({"ticks": count}, {}, place)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from halfway.domain.draft import Audit
 from halfway.ports import Cut, Old, OpenSnapshot, Past, Place, Swept
-from halfway.store.ageing import empty_events, forget_artifacts, forget_audit, forget_batches, forget_event_ids
+from halfway.store.ageing import empty_events, forget_artifacts, forget_audit, forget_batches, forget_event_ids, forget_ticks
 from halfway.store.artifacts import StoreArtifacts
 from halfway.store.database import Database, Purpose, Session
 from halfway.store.files import sweep_files
@@ -30,6 +30,7 @@ SWEEPS: Mapping[Old, Sweep] = {
     Old.ARTIFACTS: forget_artifacts,
     Old.AUDIT: forget_audit,
     Old.KEYS: forget_keys,
+    Old.TICKS: forget_ticks,
     Old.EVENT_IDS: forget_event_ids,
 }
 

@@ -312,3 +312,25 @@ limit :limit;
 -- name: delete_audit
 -- Who ordered what is not known any more.
 delete from halfway_audit where action_id in :ids[];
+
+-- name: old_ticks
+-- Times of the schedules of a workflow that were due so long ago, but for those that wait and those whose runs go on.
+select name, due_at from halfway_tick
+where type = :type and due_at <= :until and outcome <> 'WAITING' and (name, due_at) > (:after_id, :after_at)
+    and not exists (select 1 from halfway_run where id = halfway_tick.run_id and ended_at is null)
+order by name, due_at
+limit :limit;
+
+-- name: delete_ticks
+-- Those of one schedule, from the first to the last that were found.
+delete from halfway_tick
+where type = :type and name = :name and due_at >= :first_at and due_at <= :last_at and outcome <> 'WAITING'
+    and not exists (select 1 from halfway_run where id = halfway_tick.run_id and ended_at is null);
+
+-- name: count_missed
+-- Rows for many ticks that were left out, the last of them so long ago.
+select count(*) from halfway_missed where type = :type and last_at <= :until;
+
+-- name: delete_missed
+-- Rows for many ticks that were left out, the last of them so long ago.
+delete from halfway_missed where type = :type and last_at <= :until;
