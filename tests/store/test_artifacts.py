@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
@@ -22,13 +22,17 @@ from halfway.domain.run import Key
 from halfway.domain.spec import DAY
 from halfway.errors import DatabaseError, UnstorableValue
 from halfway.ports import Cut, Old, Place, Saved, Swept
-from halfway.store import Store
-from halfway.store.artifacts import TOP, StoreArtifacts
+from halfway.store import Store, open_store
+from halfway.store.artifacts import OWNERS, TOP, StoreArtifacts
 from halfway.store.files import sweep_files
 from tests.store.world import begin, claim, start
 
 CONTENT = b"a report"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+def ours() -> str:
+    return "ours"
 
 
 @pytest.fixture
@@ -38,11 +42,11 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def artifacts(root: Path) -> StoreArtifacts:
-    return StoreArtifacts(root)
+    return StoreArtifacts(root, ours)
 
 
 def files(root: Path) -> list[Path]:
-    return [path for path in root.rglob("*") if not path.is_dir()]
+    return [path for path in root.rglob("*") if not path.is_dir() and path.parent.name != OWNERS]
 
 
 def test_content_comes_back_by_its_hash(artifacts: StoreArtifacts, root: Path) -> None:
@@ -158,12 +162,12 @@ def test_a_process_killed_while_writing_leaves_nothing_that_looks_complete(root:
     program = """
 import os, sys
 from pathlib import Path
-from halfway.store.artifacts import TOP, StoreArtifacts
+from halfway.store.artifacts import OWNERS, TOP, StoreArtifacts
 os.fsync = lambda file: os.kill(os.getpid(), 9)
-StoreArtifacts(Path(sys.argv[1])).put(b"a report")
+StoreArtifacts(Path(sys.argv[1]), lambda: "ours").put(b"a report")
 """
     assert subprocess.run([sys.executable, "-c", program, str(root)], check=False).returncode == -signal.SIGKILL
-    artifacts = StoreArtifacts(root)
+    artifacts = StoreArtifacts(root, ours)
     assert artifacts.get(SHA256) is None
     artifacts.put(CONTENT)
     assert artifacts.get(SHA256) == CONTENT
@@ -230,7 +234,7 @@ def test_content_that_is_put_while_its_file_is_being_deleted_is_there_afterwards
     def put() -> None:
         at_the_door.wait()
         put_has_begun.set()
-        StoreArtifacts(root).put(CONTENT)
+        StoreArtifacts(root, ours).put(CONTENT)
 
     thread = threading.Thread(target=put)
     thread.start()
@@ -247,7 +251,7 @@ def test_a_file_that_was_put_after_it_was_found_old_stays(artifacts: StoreArtifa
     alone = artifacts.alone
 
     def put_first(folder: str) -> AbstractContextManager[bool]:
-        StoreArtifacts(root).put(CONTENT)
+        StoreArtifacts(root, ours).put(CONTENT)
         return alone(folder)
 
     monkeypatch.setattr(artifacts, "alone", put_first)
@@ -260,7 +264,7 @@ def test_a_folder_into_which_somebody_is_putting_something_is_left_out(
 ) -> None:
     artifacts.put(CONTENT)
     age(root)
-    writer = StoreArtifacts(root)
+    writer = StoreArtifacts(root, ours)
     found: list[Swept] = []
 
     def swept_meanwhile(sha256: str) -> None:
@@ -295,3 +299,15 @@ def every(store: Store, place: Place | None) -> Iterator[Swept]:
         swept = store.keeping.sweep(Old.FILES, yesterday(), place, delete=True)
         yield swept
         place = swept.after
+
+
+def test_a_folder_that_two_databases_use_loses_no_file(store: Store, tmp_path: Path) -> None:
+    """Neither knows what the rows of the other one name."""
+    folder = tmp_path / "artifacts"
+    with closing(open_store(f"sqlite:///{tmp_path}/other.db", artifacts=str(folder))) as other:
+        for one in (store, other):
+            one.artifacts.put(CONTENT)
+        age(folder)
+        assert [swept for one in (store, other) for swept in every(one, Place())] == [Swept({}, {"shared": 1}, None)] * 2
+        (folder / OWNERS / other._identity()).unlink()  # somebody says that it is gone
+        assert sum(swept.deleted.get("files", 0) for swept in every(store, Place())) == 1

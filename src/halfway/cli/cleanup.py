@@ -51,6 +51,7 @@ NOTES = {
     "kept.busy": "what is just being used",
     "kept.event": "events that are still needed",
     "kept.audit": "entries about runs that go on",
+    "kept.shared": "folder of artifacts that another database uses, too, so that none of its files was deleted",
     "kept.key": "keys under which a younger run stands",
     "stage.runs": "runs",
     "stage.rest": "what belonged to them",

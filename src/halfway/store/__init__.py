@@ -52,7 +52,7 @@ class Store:
         definitions = Definitions()
         self.runs = StoreRuns(database, definitions)
         self.lives = StoreLives(database)
-        self.artifacts = StoreArtifacts(artifacts)
+        self.artifacts = StoreArtifacts(artifacts, self._identity)
         self.reading = StoreReading(database)
         self.attention = StoreAttention(database)
         self.outbox = StoreOutbox(database)
@@ -76,6 +76,10 @@ class Store:
         """The database's time, in microseconds."""
         with self._database.reading() as session:
             return session.now
+
+    def _identity(self) -> str:
+        with self._database.reading() as session:
+            return str(session.rows("meta", name="identity")[0][0])
 
     def advance_clock(self, microseconds: int) -> None:
         """Moves the time of this database forward; for tests."""

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -17,20 +17,25 @@ from halfway.errors import DatabaseError
 SHA256 = re.compile(r"[0-9a-f]{64}")
 FOLDER = re.compile(r"[0-9a-f]{2}")
 DRAFT = re.compile(r"[0-9a-f]{32}\.part")
+OWNERS = "owners"  # the folder that has a file for each database whose rows name files here
 TOP = "."  # the folder above all others, where drafts lie whose name is not known yet
 
 
 class StoreArtifacts:
     """A folder of files `ab/abcdef…`; one that is there is complete, and is checked whenever it is read."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, identity: Callable[[], str]) -> None:
+        """identity: which database it is that uses the folder."""
         self._root = root
+        self._identity = identity
+        self._is_owner = False
 
     def put(self, content: bytes) -> tuple[str, int]:
         """A file that is there is made young, so that no sweep takes it away before its row is committed."""
         sha256 = hashlib.sha256(content).hexdigest()
         path = self._path(sha256)
         try:
+            self._own()
             self._make(path.parent)
             with self._locked(path.parent, fcntl.LOCK_SH):
                 if self.get(sha256) is None or not _made_young(path):
@@ -42,6 +47,7 @@ class StoreArtifacts:
     def put_lines(self, lines: Iterator[bytes]) -> tuple[str, int]:
         """The name is known only when everything was written, so it is written under another one first."""
         digest, size = hashlib.sha256(), 0
+        self._own()
 
         def counted() -> Iterator[bytes]:
             nonlocal size
@@ -101,6 +107,13 @@ class StoreArtifacts:
 
     # ── what a sweep needs ──
 
+    def is_shared(self) -> bool:
+        """Whether another database has put files here, of which this one cannot say which are needed."""
+        try:
+            return not {self._identity()}.issuperset(os.listdir(self._root / OWNERS))
+        except FileNotFoundError:
+            return False
+
     def folders(self) -> list[str]:
         """The folders that hold files, in order."""
         try:
@@ -128,6 +141,14 @@ class StoreArtifacts:
         (self._root / folder / name).unlink(missing_ok=True)
 
     # ── inside ──
+
+    def _own(self) -> None:
+        """Before the first file: whoever sweeps the folder must know of this database."""
+        if not self._is_owner:
+            self._make(self._root / OWNERS)
+            (self._root / OWNERS / self._identity()).touch()
+            _make_durable(self._root / OWNERS)
+            self._is_owner = True
 
     def _make(self, folder: Path) -> None:
         made = [one for one in (folder, *folder.parents) if not one.exists()]

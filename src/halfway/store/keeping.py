@@ -54,6 +54,8 @@ class StoreKeeping:
 
     def sweep(self, what: Old, cut: Cut, after: Place, *, delete: bool) -> Swept:
         if what is Old.FILES:
+            if self._artifacts.is_shared():
+                return Swept({}, {"shared": 1}, None)
             return sweep_files(self._artifacts, self._named, cut.until, after, delete=delete)
         name, purpose = ("cleanup", Purpose.WRITE) if delete else ("read", Purpose.READ)
         with self._database.transaction(name, write=delete, purpose=purpose) as session:
