@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from halfway import Effect, Event, Retry, Rewind, Risk, RunStatus, Step, StepFailed, Then
+from halfway import Absent, Effect, Event, Found, Mark, Retry, Rewind, Risk, RunStatus, Step, StepFailed, Then
 from halfway.domain.run import Kind, Record
 from halfway.errors import DefinitionError, Rejected
 from tests.engine.harness import Calls, Harness, Order, flow, until
@@ -363,3 +363,35 @@ def test_loops_that_cannot_work_are_refused() -> None:
         Rewind(to=first, max=0)
     with pytest.raises(DefinitionError, match="on is"):
         Rewind(to=first, max=1, on=ValueError)  # type: ignore[arg-type]
+
+
+def test_a_failure_that_goes_back_is_not_forgotten_while_an_earlier_attempt_is_in_doubt(harness: type[Harness]) -> None:
+    """The first answer is lost, the second says that it goes back: the doubt is settled first, and then the run goes back."""
+    calls, wf = Calls(), flow(key=False)
+
+    @wf.step(Effect.READ)
+    def fix(step: Step[Order]) -> int:
+        return calls.add("FIX")
+
+    back = Rewind(to=fix, on=InvalidOutput, max=2)
+
+    @wf.step(Effect.CHANGE, idempotent=True, evidence="the check", per_round=True, rewind=back, retry=Retry(2, wait=timedelta(0)))
+    def check(step: Step[Order], mark: Mark) -> str:
+        with mark:
+            n = calls.add("CHECK")
+            if n == 1:
+                raise ConnectionError("the answer is lost")
+        if n == 2:
+            raise InvalidOutput("it is red")
+        return "green"
+
+    @check.probe(settle=timedelta(0))
+    def look(step: Step[Order]) -> Found[str] | Absent:
+        return Absent()
+
+    h = harness(wf)
+    run = h.run(wf, Order())
+    assert (run.status, run.output(check)) == (RunStatus.SUCCESS, "green")
+    assert calls.count("FIX") == 2
+    assert [(one.key.round, one.status.value) for one in records(h, run, "CHECK")] == [(1, "FAILED"), (2, "SUCCESS")]
+    assert h.journal(run).count("workflow.rewound") == 1

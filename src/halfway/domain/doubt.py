@@ -6,6 +6,7 @@ attempt was gone and the receiver has had time to show it.
 
 from __future__ import annotations
 
+from halfway.domain import loops
 from halfway.domain.contract import Rule, rule_for, rule_for_absent
 from halfway.domain.facts import Told
 from halfway.domain.lifecycle import RecordStatus, Trigger
@@ -112,6 +113,9 @@ def absent(turn: Turn, record: Record) -> None:
         ask_person(turn, record)
         return
     record = turn.settle(record, "ABSENT", *record.unsettled)
+    if step.rewind is not None and record.code in step.rewind.on:  # a later attempt has failed so, while an earlier one was in doubt
+        loops.failed(turn, record, Trigger.NOT_HAPPENED)
+        return
     turn.retry_or_stop(record, Report(Ended.NOTHING, code=record.code, effect=Happened.NOT), absent=True)
 
 
