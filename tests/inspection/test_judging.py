@@ -112,12 +112,12 @@ def log(outcome: Outcome, *, id: str = "", then: Outcome | None = None) -> RunLo
         (step(effect(Kind.MONEY, Repeat.WITH_KEY), identity=KEY), Repeatable.PROVEN),
         (step(effect(Kind.MONEY, Repeat.WITH_KEY), identity=replace(KEY, bearing=Bearing.MINTED)), Repeatable.NO),
         (step(effect(Kind.MONEY, Repeat.WITH_KEY), identity=replace(KEY, bearing=Bearing.UNKNOWN)), Repeatable.UNKNOWN),
-        (step(effect(Kind.MONEY, Repeat.WITH_KEY)), Repeatable.NO),
+        (step(effect(Kind.MONEY, Repeat.WITH_KEY)), Repeatable.UNKNOWN),
         (step(effect(Kind.PUBLISH, Repeat.REJECTS)), Repeatable.GUARDED),
         (step(effect(Kind.PUBLISH, Repeat.REJECTS), identity=replace(KEY, bearing=Bearing.MUTABLE)), Repeatable.NO),
         (step(effect(Kind.RECORD, Repeat.MERGES)), Repeatable.GUARDED),
         (step(effect(Kind.CREATE)), Repeatable.NO),
-        (step(effect(Kind.CREATE), identity=KEY), Repeatable.NO),  # the receiver does not look at it
+        (step(effect(Kind.CREATE), identity=KEY), Repeatable.UNKNOWN),  # the receiver may heed it
         (step(effect(Kind.CREATE), guard=HERE), Repeatable.GUARDED),
         (step(effect(Kind.UNKNOWN, Repeat.UNKNOWN)), Repeatable.UNKNOWN),
     ],

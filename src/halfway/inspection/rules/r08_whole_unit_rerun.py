@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Repeater, Repeating, Step
-from halfway.inspection.rules.common import Proof, Ways, again, again_at, exposed, found, kinds, line, outward, repeatability, stops
+from halfway.inspection.rules.common import Ways, again, again_at, exposed, found, kinds, line, outward, stops
 
 TWICE = "When {later} fails, running {unit} again does {what} a second time."
 UNKNOWN_KIND = frozenset({Kind.UNKNOWN})
@@ -28,7 +29,7 @@ def _at(ways: Ways, step: Step) -> Finding | None:
         if later.unit == step.unit and outward(later) and stops(later):
             repeat = next((one for one in again(step) if _over_both(one, step, later)), None)
             if repeat is not None:
-                text = TWICE if repeatability(step) is Proof.NOT else UNKNOWN
+                text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
                 facts = line(later), *again_at(repeat, step, later)
                 return found(RULE.id, _severity(step), step, text, *facts, later=later.name, unit=step.unit)
     return None
@@ -41,7 +42,7 @@ def _over_both(repeater: Repeater, step: Step, later: Step) -> bool:
 def _severity(step: Step) -> Severity:
     if kinds(step) & {Kind.MONEY, Kind.RECORD}:
         return Severity.BLOCKER
-    if repeatability(step) is Proof.NOT:
+    if repeatability(step) is Repeatable.NO:
         return Severity.HIGH
     return Severity.LOW if kinds(step) == UNKNOWN_KIND else Severity.MEDIUM
 
