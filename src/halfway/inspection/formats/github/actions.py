@@ -109,14 +109,8 @@ def _step(step: Node, uses: str, frame: Frame) -> Step:
         needs_output_of=frame.needs,
         guard=frame.guard,
         marks=frozenset({Mark.IN_LOOP}) if frame.in_loop else frozenset(),
-        extra={**frame.extra, **_moving(uses)},
+        extra=dict(frame.extra),
     )
-
-
-def _moving(uses: str) -> dict[str, str]:
-    """A reference that means something else tomorrow."""
-    ref = uses.rsplit("@", 1)[-1] if "@" in uses else ""
-    return {"moving": uses} if ref in ("main", "master", "latest", "develop", "HEAD") else {}
 
 
 def _acting(step: Step, effect: Effect, inputs: Mapping[str, Node], node: Node, frame: Frame) -> Step:
