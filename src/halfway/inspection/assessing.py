@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from halfway.inspection.finding import Said
-from halfway.inspection.model import Bearing, Effect, Flow, Kind, Receiver, Repeat, Repeater, Reversible, Step
+from halfway.inspection.model import Bearing, Effect, Flow, Kind, Receiver, Repeat, Repeater, Repeating, Reversible, Step
 
 
 class Repeatable(StrEnum):
@@ -91,13 +91,16 @@ def _name(step: Step) -> str:
 
 
 def automatic(step: Step) -> tuple[Repeater, ...]:
-    """Who repeats it without anybody having asked."""
-    return tuple(one for one in step.repeaters if one.automatic)
+    """Who repeats it without anybody having asked; the next turn of a loop is about another item."""
+    return tuple(one for one in step.repeaters if one.automatic and one.kind is not Repeating.LOOP)
 
 
 def to_customer(step: Step) -> bool:
-    """Whether somebody outside may hear of it; unknown counts as outside."""
-    return step.effect is not None and Kind.NOTIFY in step.effect.kinds and step.effect.receiver is not Receiver.TEAM
+    """Whether somebody outside may hear of it; unknown counts as outside, where it is there to tell somebody."""
+    if step.effect is None or Kind.NOTIFY not in step.effect.kinds:
+        return False
+    only_tells = step.effect.kinds <= {Kind.NOTIFY, Kind.READ}
+    return step.effect.receiver is Receiver.CUSTOMER or (only_tells and step.effect.receiver is Receiver.UNKNOWN)
 
 
 def weight(step: Step | None) -> int:
