@@ -41,7 +41,7 @@ class Few(Knowledge):
         del given
         return effect(*_CALLS[name], name) if name in _CALLS else None
 
-    def http(self, method: str, url: str) -> Effect | None:
+    def http(self, method: str, url: str, body: str = "") -> Effect | None:
         if method in ("GET", "HEAD"):
             return effect(Kind.READ, Repeat.SAFE, f"{method} {url}")
         return effect(Kind.CREATE if "api.github.com" in url else Kind.UNKNOWN, Repeat.UNKNOWN, f"{method} {url}")

@@ -27,7 +27,7 @@ class Small(Knowledge):
             case _:
                 return None
 
-    def http(self, method: str, url: str) -> Effect | None:
+    def http(self, method: str, url: str, body: str = "") -> Effect | None:
         if method in ("GET", "HEAD"):
             return effect("read", Kind.READ, Repeat.SAFE, f"{method} {url}")
         if "api.stripe.com" in url:

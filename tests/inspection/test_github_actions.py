@@ -527,7 +527,7 @@ def test_actions_that_are_not_known_are_named_where_they_may_go_outside() -> Non
                 with: {skip-existing: true}
     """)
     assert [step.opaque and step.opaque.what for step in flow.steps] == ["acme/deploy-it@main", "acme/thing@v1", None, None]
-    assert flow.steps[0].extra == {"moving": "acme/deploy-it@main"}
+    assert [fact.quote for fact in flow.moving] == ["- uses: acme/deploy-it@main"]
     pypi = flow.steps[-1]
     assert pypi.guard is not None
     assert (pypi.guard.line, pypi.identity and pypi.identity.bearing) == (11, Bearing.NATURAL)

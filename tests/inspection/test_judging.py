@@ -112,12 +112,12 @@ def log(outcome: Outcome, *, id: str = "", then: Outcome | None = None) -> RunLo
         (step(effect(Kind.MONEY, Repeat.WITH_KEY), identity=KEY), Repeatable.PROVEN),
         (step(effect(Kind.MONEY, Repeat.WITH_KEY), identity=replace(KEY, bearing=Bearing.MINTED)), Repeatable.NO),
         (step(effect(Kind.MONEY, Repeat.WITH_KEY), identity=replace(KEY, bearing=Bearing.UNKNOWN)), Repeatable.UNKNOWN),
-        (step(effect(Kind.MONEY, Repeat.WITH_KEY)), Repeatable.NO),
+        (step(effect(Kind.MONEY, Repeat.WITH_KEY)), Repeatable.UNKNOWN),
         (step(effect(Kind.PUBLISH, Repeat.REJECTS)), Repeatable.GUARDED),
         (step(effect(Kind.PUBLISH, Repeat.REJECTS), identity=replace(KEY, bearing=Bearing.MUTABLE)), Repeatable.NO),
         (step(effect(Kind.RECORD, Repeat.MERGES)), Repeatable.GUARDED),
         (step(effect(Kind.CREATE)), Repeatable.NO),
-        (step(effect(Kind.CREATE), identity=KEY), Repeatable.NO),  # the receiver does not look at it
+        (step(effect(Kind.CREATE), identity=KEY), Repeatable.UNKNOWN),  # the receiver may heed it
         (step(effect(Kind.CREATE), guard=HERE), Repeatable.GUARDED),
         (step(effect(Kind.UNKNOWN, Repeat.UNKNOWN)), Repeatable.UNKNOWN),
     ],
@@ -130,6 +130,18 @@ def test_whether_a_step_may_be_repeated(made: Step, answer: Repeatable) -> None:
 def test_s1_an_automatic_repeat_of_what_must_not_happen_twice(kind: Kind) -> None:
     verdict, found = codes(flow(step(effect(kind), repeaters=(RETRIED,))))
     assert (verdict, found) == (Verdict.STOP, ["S1"])
+
+
+def test_s1_what_is_made_is_no_message_because_somebody_may_hear_of_it() -> None:
+    ticket = replace(effect(Kind.CREATE), kinds=frozenset({Kind.CREATE, Kind.NOTIFY}))
+    assert codes(flow(step(ticket, repeaters=(RETRIED,)))) == (Verdict.LIMITED, ["L8"])
+    told = replace(ticket, receiver=Receiver.CUSTOMER)
+    assert codes(flow(step(told, repeaters=(RETRIED,)))) == (Verdict.STOP, ["S1"])
+
+
+def test_s1_the_next_turn_of_a_loop_is_about_another_item() -> None:
+    turn = Repeater(Repeating.LOOP, automatic=True, bound=None, span=HERE)
+    assert codes(flow(step(effect(Kind.MONEY), repeaters=(turn,)))) == (Verdict.LIMITED, ["L1"])
 
 
 def test_s1_a_notice_to_the_team_is_a_limit() -> None:
@@ -175,6 +187,17 @@ def test_what_a_finding_leads_to(rule: str, severity: Severity, kind: Kind, code
     assert verdict is (Verdict.PROCEED if not code else Verdict.STOP if code[0] == "S" else Verdict.LIMITED)
 
 
+@pytest.mark.parametrize(("receiver", "code"), [(Receiver.CUSTOMER, "S7"), (Receiver.UNKNOWN, "S7"), (Receiver.TEAM, "L7")])
+def test_s7_a_success_that_was_none_is_told_to_a_customer(receiver: Receiver, code: str) -> None:
+    made = step(effect(Kind.NOTIFY, Repeat.SAFE, receiver=receiver), identity=KEY)
+    assert codes(flow(made), finding("R-07"))[1] == [code]
+
+
+def test_s5_a_delivery_whose_number_is_not_known_is_not_endless() -> None:
+    again = tuple(Repeater(kind, automatic=True, bound=None, span=HERE) for kind in (Repeating.REDELIVERY, Repeating.SCHEDULE))
+    assert codes(flow(step(effect(Kind.CREATE, Repeat.SAFE), repeaters=again))) == (Verdict.PROCEED, [])
+
+
 def test_s5_a_retry_without_an_end() -> None:
     made = step(effect(Kind.CREATE, Repeat.SAFE), repeaters=(replace(RETRIED, bound=None),))
     assert codes(flow(made)) == (Verdict.STOP, ["S5"])
@@ -201,6 +224,7 @@ def test_s8_a_failure_that_may_be_none_must_not_drive_another_effect(kind: Kind,
     [
         (step(effect(Kind.CREATE)), "L1"),
         (step(effect(Kind.PUBLISH, Repeat.REJECTS)), "L2"),
+        (step(effect(Kind.CREATE), guard=HERE, guard_is_proof=False), "L2"),
         (step(effect(Kind.CREATE, Repeat.SAFE), gate=None), "L4"),
         (step(effect(Kind.CREATE, Repeat.SAFE), gate=replace(SEEN, visible=False)), "L4"),
         (step(effect(Kind.DEPLOY, Repeat.SAFE), gate=None, opaque=Unread("x", "{what}", HERE)), "L6"),
@@ -229,6 +253,12 @@ def test_the_gravest_is_the_one_that_matters_most() -> None:
     made = flow(step(effect(Kind.GIT), name="push"), step(effect(Kind.MONEY), name="charge", order=2))
     found = judged(made, finding("R-08", step="push"), finding("R-08", step="charge"), finding("R-02", Severity.MEDIUM, step="charge"))
     assert [(one.rule, one.step) for one in found.findings] == [("R-08", "charge"), ("R-08", "push"), ("R-02", "charge")]
+
+
+def test_what_only_makes_a_stop_harder_to_settle_comes_after_what_does_harm() -> None:
+    made = flow(step(effect(Kind.CREATE)))
+    found = judged(made, finding("R-16"), finding("R-19"), finding("R-15", Severity.MEDIUM), finding("R-27", Severity.MEDIUM))
+    assert [one.rule for one in found.findings] == ["R-19", "R-16", "R-27", "R-15"]
 
 
 @pytest.mark.parametrize(

@@ -333,6 +333,21 @@ def test_an_action_that_does_nothing_or_that_nobody_knows_has_no_effect(base: Kn
 
 
 @pytest.mark.parametrize(
+    ("body", "row"),
+    [
+        ("draft: True", "github.release.draft"), ('{"draft": true}', "github.release.draft"), ("draft=true", "github.release.draft"),
+        ("draft=false", "github.release"), ("", "github.release"), ("text=a draft: truely", "github.release"),
+    ],
+)  # fmt: skip
+def test_a_field_of_the_body_may_decide_which_row_it_is(base: Knowledge, body: str, row: str) -> None:
+    effect = base.http("POST", "https://api.github.com/repos/acme/shop/releases", body)
+    assert effect is not None
+    assert effect.action == row
+    words = ["gh", "api", "-X", "POST", "repos/acme/shop/releases", "-f", body or "a=b"]
+    assert row == getattr(base.command(words), "action", "")
+
+
+@pytest.mark.parametrize(
     ("method", "url", "row"),
     [
         ("POST", "https://api.stripe.com/v1/payment_intents", "stripe.charge"),

@@ -343,6 +343,12 @@ def test_r08_is_said_once_of_a_unit_at_its_gravest_effect() -> None:
     assert only("R-08", flow(*steps)) == ("R-08", "BLOCKER", "b", [11, 12, 81])
 
 
+def test_r08_a_receiver_that_refuses_keeps_from_all_that_comes_later() -> None:
+    bad = flow(step("first", 10, PUBLISH, repeaters=(RERUN,)), step("last", 12, TICKET, repeaters=(RERUN,)))
+    assert only("R-08", bad) == ("R-08", "MEDIUM", "first", [10, 12, 81])
+    assert text("R-08", bad).endswith("which is there already, and never reaches last.")
+
+
 def test_r08_is_silent_when_each_effect_has_its_unit_or_the_earlier_is_safe() -> None:
     last = step("last", 12, TICKET, repeaters=(RERUN,))
     silent(
@@ -354,7 +360,8 @@ def test_r08_is_silent_when_each_effect_has_its_unit_or_the_earlier_is_safe() ->
         ),
         flow(step("first", 10, PAY, identity=identity(Bearing.STABLE), repeaters=(RERUN,)), last),
         flow(step("first", 10, TICKET, guard=span(9), repeaters=(RERUN,)), last),
-        flow(step("first", 10, PUBLISH, repeaters=(RERUN,)), last),
+        flow(step("first", 10, PUBLISH, guard=span(9), repeaters=(RERUN,)), last),
+        flow(step("first", 10, PUBLISH, on_error=OnError.CONTINUE, repeaters=(RERUN,)), last),
         flow(step("first", 10, TICKET), last),
         flow(step("first", 10, TICKET, repeaters=(RETRY,), scope="s1"), step("last", 12, TICKET, scope="s2")),
         flow(step("first", 10, TICKET, repeaters=(RERUN,)), step("compute", 12)),
@@ -563,8 +570,9 @@ def test_r14_is_silent_after_a_look_and_for_the_own_team() -> None:
 
 
 def test_r15_nothing_ends_a_step_that_hangs() -> None:
-    bad = flow(step("up", 10, DEPLOY, timeout_known=True), step("more", 11, DEPLOY, timeout_known=True))
-    assert only("R-15", bad) == ("R-15", "MEDIUM", "up", [10])
+    bad = flow(step("pay", 10, PAY, timeout_known=True), step("more", 11, PAY, timeout_known=True))
+    assert only("R-15", bad) == ("R-15", "MEDIUM", "pay", [10])
+    assert only("R-15", flow(step("up", 10, DEPLOY, timeout_known=True)))[1] == "LOW"  # who learns of it late does it again
     wait = flow(step("wait", 10, timeout_known=True, marks=marked(Mark.WAIT)))
     assert only("R-15", wait) == ("R-15", "MEDIUM", "wait", [10])
     assert "The wait wait" in text("R-15", wait)
@@ -621,6 +629,19 @@ def test_r17_later_effects_wait_for_what_only_this_run_did() -> None:
     assert only("R-17", way_past)[1] == "MEDIUM"
 
 
+@pytest.mark.parametrize(
+    ("condition", "severity"),
+    [
+        (f"(github.event_name == 'push' || inputs.again) && {GATE}", "HIGH"),
+        (f"github.ref == 'main' && ({GATE} || inputs.force)", "MEDIUM"),
+        (f"inputs.force || github.ref == 'main' && {GATE}", "MEDIUM"),
+    ],
+)
+def test_r17_only_what_opens_the_gate_itself_is_a_way_past_it(condition: str, severity: str) -> None:
+    made = flow(step("release", 10, PUBLISH, unit="a"), gated("docker", 20, condition), edges=edges("release", "docker"))
+    assert only("R-17", made)[1] == severity
+
+
 def test_r17_is_silent_when_it_is_asked_whether_the_thing_exists() -> None:
     release = step("release", 10, PUBLISH, unit="a")
     silent(
@@ -638,6 +659,14 @@ def test_r17_is_silent_when_it_is_asked_whether_the_thing_exists() -> None:
 def test_r18_it_is_marked_before_it_is_done() -> None:
     claim = step("claim", 10, STOCK, marks=marked(Mark.CLAIM))
     assert only("R-18", flow(claim, step("mail", 12, MAIL))) == ("R-18", "HIGH", "claim", [10, 12])
+    passed_over = step("mail", 12, MAIL, on_error=OnError.SWALLOW)
+    assert only("R-18", flow(claim, passed_over)) == ("R-18", "HIGH", "claim", [10, 12])
+    looked = (
+        step("look", 8, effect(Kind.READ)),
+        step("claim", 10, STOCK, marks=marked(Mark.CLAIM), guard=span(8)),
+        step("mail", 12, MAIL, guard=span(8)),
+    )
+    assert only("R-18", flow(*looked)) == ("R-18", "HIGH", "claim", [10, 12])
 
 
 def test_r18_is_silent_with_two_states_or_a_mark_that_is_taken_back() -> None:

@@ -254,6 +254,12 @@ def test_r32_nobody_lets_it_pass() -> None:
     assert text("R-32", bad) == "Nothing in the files says who lets POST pay.example pass; who approves it has to be asked."
 
 
+def test_r32_who_starts_it_by_hand_has_said_yes() -> None:
+    by_hand = flow(step("pay", 20, PAY), triggers=(trigger(Starting.MANUAL),))
+    assert only("R-32", by_hand) == ("R-32", "LOW", "pay", [20])
+    assert only("R-32", replace(by_hand, triggers=(*by_hand.triggers, trigger(Starting.PUSH))))[1] == "MEDIUM"
+
+
 def test_r32_asks_who_stands_behind_a_gate() -> None:
     bad = flow(step("ask", 10, gate=approval(10)), step("pay", 20, PAY))
     assert only("R-32", bad) == ("R-32", "LOW", "pay", [20, 10])

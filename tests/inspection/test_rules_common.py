@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from halfway.inspection.assessing import Repeatable, identified, repeatability
 from halfway.inspection.finding import Severity
 from halfway.inspection.model import Bearing, Fact, Kind, Mark, Receiver, Repeat, Repeating, When
 from halfway.inspection.rules import all_rules
-from halfway.inspection.rules.common import Proof, Ways, again, exposed, found, identified, place, repeatability, tells_team
+from halfway.inspection.rules.common import Ways, again, exposed, found, place, tells_team
 from tests.docs.pages import ROOT
 from tests.inspection.flows import edge, edges, effect, flow, identity, repeater, span, step
 
@@ -19,42 +20,42 @@ def names(steps: object) -> list[str]:
 @pytest.mark.parametrize(
     ("repeat", "bearing", "guarded", "proof"),
     [
-        (Repeat.SAFE, None, False, Proof.PROVEN),
-        (Repeat.SAFE, Bearing.MINTED, False, Proof.PROVEN),
-        (Repeat.WITH_KEY, Bearing.STABLE, False, Proof.PROVEN),
-        (Repeat.WITH_KEY, Bearing.NATURAL, False, Proof.PROVEN),
-        (Repeat.WITH_KEY, Bearing.MINTED, False, Proof.NOT),
-        (Repeat.WITH_KEY, Bearing.NONE, False, Proof.NOT),
-        (Repeat.WITH_KEY, Bearing.UNKNOWN, False, Proof.UNKNOWN),
-        (Repeat.WITH_KEY, None, False, Proof.UNKNOWN),
-        (Repeat.WITH_KEY, Bearing.NONE, True, Proof.GUARDED),
-        (Repeat.REJECTS, None, False, Proof.GUARDED),
-        (Repeat.MERGES, Bearing.NONE, False, Proof.GUARDED),
-        (Repeat.REJECTS, Bearing.MUTABLE, False, Proof.NOT),
-        (Repeat.REJECTS, Bearing.MUTABLE, True, Proof.NOT),
-        (Repeat.MERGES, Bearing.MINTED, False, Proof.NOT),
-        (Repeat.DUPLICATES, None, False, Proof.NOT),
-        (Repeat.DUPLICATES, Bearing.NONE, True, Proof.GUARDED),
-        (Repeat.DUPLICATES, Bearing.STABLE, False, Proof.UNKNOWN),
-        (Repeat.UNKNOWN, Bearing.NONE, False, Proof.UNKNOWN),
-        (Repeat.UNKNOWN, Bearing.NONE, True, Proof.GUARDED),
-        (Repeat.UNKNOWN, Bearing.STABLE, False, Proof.UNKNOWN),
+        (Repeat.SAFE, None, False, Repeatable.PROVEN),
+        (Repeat.SAFE, Bearing.MINTED, False, Repeatable.PROVEN),
+        (Repeat.WITH_KEY, Bearing.STABLE, False, Repeatable.PROVEN),
+        (Repeat.WITH_KEY, Bearing.NATURAL, False, Repeatable.PROVEN),
+        (Repeat.WITH_KEY, Bearing.MINTED, False, Repeatable.NO),
+        (Repeat.WITH_KEY, Bearing.NONE, False, Repeatable.NO),
+        (Repeat.WITH_KEY, Bearing.UNKNOWN, False, Repeatable.UNKNOWN),
+        (Repeat.WITH_KEY, None, False, Repeatable.UNKNOWN),
+        (Repeat.WITH_KEY, Bearing.NONE, True, Repeatable.GUARDED),
+        (Repeat.REJECTS, None, False, Repeatable.GUARDED),
+        (Repeat.MERGES, Bearing.NONE, False, Repeatable.GUARDED),
+        (Repeat.REJECTS, Bearing.MUTABLE, False, Repeatable.NO),
+        (Repeat.REJECTS, Bearing.MUTABLE, True, Repeatable.NO),
+        (Repeat.MERGES, Bearing.MINTED, False, Repeatable.NO),
+        (Repeat.DUPLICATES, None, False, Repeatable.NO),
+        (Repeat.DUPLICATES, Bearing.NONE, True, Repeatable.GUARDED),
+        (Repeat.DUPLICATES, Bearing.STABLE, False, Repeatable.UNKNOWN),
+        (Repeat.UNKNOWN, Bearing.NONE, False, Repeatable.UNKNOWN),
+        (Repeat.UNKNOWN, Bearing.NONE, True, Repeatable.GUARDED),
+        (Repeat.UNKNOWN, Bearing.STABLE, False, Repeatable.UNKNOWN),
     ],
 )
-def test_whether_a_repeat_is_harmless(repeat: Repeat, bearing: Bearing | None, guarded: bool, proof: Proof) -> None:
+def test_whether_a_repeat_is_harmless(repeat: Repeat, bearing: Bearing | None, guarded: bool, proof: Repeatable) -> None:
     own = identity(bearing) if bearing is not None else None
     one = step("pay", 10, effect(Kind.MONEY, repeat=repeat), identity=own, guard=span(9) if guarded else None)
     assert repeatability(one) is proof
-    assert exposed(one) is (proof in (Proof.NOT, Proof.UNKNOWN) and not identified(one))
+    assert exposed(one) is (proof in (Repeatable.NO, Repeatable.UNKNOWN) and not identified(one))
 
 
 def test_what_is_inferred_is_never_a_certain_duplicate() -> None:
-    assert repeatability(step("pay", 10, effect(Kind.MONEY, certain=False))) is Proof.UNKNOWN
+    assert repeatability(step("pay", 10, effect(Kind.MONEY, certain=False))) is Repeatable.UNKNOWN
 
 
 def test_a_step_that_leaves_nothing_outside_may_be_repeated() -> None:
-    assert repeatability(step("look", 10, effect(Kind.READ))) is Proof.PROVEN
-    assert repeatability(step("compute", 10)) is Proof.PROVEN
+    assert repeatability(step("look", 10, effect(Kind.READ))) is Repeatable.PROVEN
+    assert repeatability(step("compute", 10)) is Repeatable.PROVEN
 
 
 @pytest.mark.parametrize(("receiver", "team"), [(Receiver.TEAM, True), (Receiver.UNKNOWN, False), (Receiver.CUSTOMER, False)])

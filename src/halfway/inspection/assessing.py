@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from halfway.inspection.finding import Said
-from halfway.inspection.model import Bearing, Flow, Kind, Receiver, Repeat, Repeater, Reversible, Step
+from halfway.inspection.model import Bearing, Effect, Flow, Kind, Receiver, Repeat, Repeater, Repeating, Reversible, Step
 
 
 class Repeatable(StrEnum):
@@ -28,6 +28,11 @@ class Category(StrEnum):
 
 
 IDENTIFIED = (Bearing.STABLE, Bearing.NATURAL)
+BY_THE_RECEIVER = {
+    Repeat.REJECTS: Said("the receiver refuses a second one, and the step then fails"),
+    Repeat.MERGES: Said("a second call updates what is there"),
+}
+KEYLESS = Said("the receiver would take a key, and none is sent")
 # Money and permissions weigh more than a message, a message to a customer more than a deployment that can be rolled back.
 WEIGHTS = {
     Kind.MONEY: 5, Kind.PERMISSION: 5, Kind.RECORD: 4, Kind.AGENT: 4, Kind.PUBLISH: 3, Kind.DELETE: 3, Kind.DEPLOY: 2, Kind.CREATE: 2,
@@ -35,52 +40,67 @@ WEIGHTS = {
 }  # fmt: skip
 
 
-BY_NATURE = {
-    Repeat.MERGES: (Repeatable.GUARDED, Said("a second call updates what is there")),
-    Repeat.DUPLICATES: (Repeatable.NO, Said("a second call makes a second one")),
-    Repeat.UNKNOWN: (Repeatable.UNKNOWN, Said("nobody knows what a second call does")),
-}
-
-
 def repeatable(step: Step) -> tuple[Repeatable, Said]:
     """Whether the step may be done again, and why that is said."""
-    effect = step.effect
+    effect, own = step.effect, bearing(step)
     if effect is None or not effect.outward:
         return Repeatable.PROVEN, Said("it changes nothing outside")
     if effect.repeat is Repeat.SAFE:
         return Repeatable.PROVEN, Said("a second call has no further effect")
-    if effect.repeat is Repeat.WITH_KEY and step.identity is not None and step.identity.bearing in IDENTIFIED:
-        return Repeatable.PROVEN, Said("it carries a key that stays the same: {key}", {"key": step.identity.expression})
-    if step.guard is not None:
+    if effect.repeat is Repeat.WITH_KEY and identified(step):
+        return Repeatable.PROVEN, Said("it carries a key that stays the same: {key}", {"key": _name(step)})
+    if step.guard is not None and own is not Bearing.MUTABLE:  # who looks for a new name never finds the old thing
         return Repeatable.GUARDED, Said("it is looked for first, in line {line}", {"line": step.guard.line})
-    if effect.repeat is Repeat.REJECTS:
-        return _rejected(step)
-    return _keyed(step) if effect.repeat is Repeat.WITH_KEY else BY_NATURE[effect.repeat]
+    if effect.repeat in BY_THE_RECEIVER and own not in (Bearing.MUTABLE, Bearing.MINTED):
+        return Repeatable.GUARDED, BY_THE_RECEIVER[effect.repeat]
+    return _doubted(step, effect, own)
 
 
-def _rejected(step: Step) -> tuple[Repeatable, Said]:
-    if step.identity is not None and step.identity.bearing in (Bearing.MUTABLE, Bearing.MINTED):
-        return Repeatable.NO, Said("each attempt makes another name, so nothing is refused: {name}", {"name": step.identity.expression})
-    return Repeatable.GUARDED, Said("the receiver refuses a second one, and the step then fails")
-
-
-def _keyed(step: Step) -> tuple[Repeatable, Said]:
-    bearing = Bearing.NONE if step.identity is None else step.identity.bearing
-    if bearing is Bearing.UNKNOWN:
+def _doubted(step: Step, effect: Effect, own: Bearing) -> tuple[Repeatable, Said]:
+    if effect.repeat is Repeat.UNKNOWN or not effect.certain:
+        return Repeatable.UNKNOWN, Said("nobody knows what a second call does")
+    if identified(step):
+        # A vendor of which no key is known may heed the identity all the same.
+        return Repeatable.UNKNOWN, Said("it carries {key}, and whether the receiver heeds that is not known", {"key": _name(step)})
+    if effect.repeat in BY_THE_RECEIVER:
+        return Repeatable.NO, Said("each attempt makes another name, so nothing is refused: {name}", {"name": _name(step)})
+    if effect.repeat is not Repeat.WITH_KEY:
+        return Repeatable.NO, Said("a second call makes a second one")
+    if own is Bearing.UNKNOWN:
         return Repeatable.UNKNOWN, Said("where its key comes from cannot be traced")
-    if bearing is Bearing.NONE:
-        return Repeatable.NO, Said("the receiver would take a key, and none is sent")
-    return Repeatable.NO, Said("its key is made anew by each attempt")
+    return Repeatable.NO, KEYLESS if own is Bearing.NONE else Said("its key is made anew by each attempt")
+
+
+def repeatability(step: Step) -> Repeatable:
+    """Whether the step may be done again."""
+    return repeatable(step)[0]
+
+
+def bearing(step: Step) -> Bearing:
+    """What identity the step carries; a reader that says nothing about it does not know."""
+    return step.identity.bearing if step.identity is not None else Bearing.UNKNOWN
+
+
+def identified(step: Step) -> bool:
+    """Whether each attempt carries the same identity."""
+    return bearing(step) in IDENTIFIED
+
+
+def _name(step: Step) -> str:
+    return step.identity.expression if step.identity is not None else ""
 
 
 def automatic(step: Step) -> tuple[Repeater, ...]:
-    """Who repeats it without anybody having asked."""
-    return tuple(one for one in step.repeaters if one.automatic)
+    """Who repeats it without anybody having asked; the next turn of a loop is about another item."""
+    return tuple(one for one in step.repeaters if one.automatic and one.kind is not Repeating.LOOP)
 
 
 def to_customer(step: Step) -> bool:
-    """Whether somebody outside may hear of it; unknown counts as outside."""
-    return step.effect is not None and Kind.NOTIFY in step.effect.kinds and step.effect.receiver is not Receiver.TEAM
+    """Whether somebody outside may hear of it; unknown counts as outside, where it is there to tell somebody."""
+    if step.effect is None or Kind.NOTIFY not in step.effect.kinds:
+        return False
+    only_tells = step.effect.kinds <= {Kind.NOTIFY, Kind.READ}
+    return step.effect.receiver is Receiver.CUSTOMER or (only_tells and step.effect.receiver is Receiver.UNKNOWN)
 
 
 def weight(step: Step | None) -> int:

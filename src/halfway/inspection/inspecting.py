@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from halfway.inspection.card import Card, card_of, chosen
@@ -43,7 +43,7 @@ class Inspector:
         given = Given(gathered.sources | told.sources, self.knowledge)
         flows = [flow for source in gathered.sources.values() for flow in self._flows(source, given, gathered)]
         runs = [run for source in told.sources.values() for run in self._runs(source, given, told)]
-        cards = [self._card(flow, runs) for flow in flows]
+        cards = [self._card(flow, runs, given) for flow in flows]
         first = chosen(cards)
         return Inspection(
             card=first, others=tuple(card for card in cards if card is not first), flows=tuple(flows),
@@ -77,13 +77,21 @@ class Inspector:
         if not found:
             told.skipped.append(Skip(source.path, "it tells of no run that can be read"))
 
-    def _card(self, flow: Flow, runs: Sequence[RunLog]) -> Card:
+    def _card(self, flow: Flow, runs: Sequence[RunLog], given: Given) -> Card:
         case = Case(flow, self.knowledge, _run_of(flow, runs))
-        return card_of(case, judge(case, self.findings(case)), self.rules)
+        found = [_quoted(finding, given) for finding in self.findings(case)]
+        return card_of(case, judge(case, found), self.rules)
 
     def findings(self, case: Case) -> list[Finding]:
         """What all rules say."""
         return [finding for rule in self.rules for finding in rule.check(case)]
+
+
+def _quoted(finding: Finding, given: Given) -> Finding:
+    """With the line of each place of which a rule knows no quote."""
+    sources = given.sources
+    facts = [sources[one.span.file].fact(one.span) if not one.quote and one.span.file in sources else one for one in finding.facts]
+    return replace(finding, facts=tuple(dict.fromkeys(facts)))
 
 
 def _run_of(flow: Flow, runs: Sequence[RunLog]) -> RunLog | None:

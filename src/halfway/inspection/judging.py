@@ -37,13 +37,15 @@ class Judgement:
     findings: tuple[Finding, ...]
 
 
-Rank = tuple[int, int, bool, bool, bool, bool, int]
+Rank = tuple[int, int, bool, bool, bool, bool, bool, int]
 
 DOUBTED = (Repeatable.NO, Repeatable.UNKNOWN)
 GRAVE = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 ANSWERS = GRAVE | {Kind.NOTIFY}
 BROKEN = frozenset({Kind.MONEY, Kind.NOTIFY, Kind.PUBLISH, Kind.DELETE})
 STARTS_ALONE = (Starting.SCHEDULE, Starting.EVENT, Starting.POLL, Starting.PUSH)
+AROUND = frozenset({"R-15", "R-16", "R-29", "R-30", "R-31", "R-32", "R-36", "R-41", "R-43"})
+"""What makes a stop harder to notice or to settle, and does no harm by itself: it comes after what does."""
 LIMITING = frozenset({*(f"R-{n}" for n in range(10, 14)), *(f"R-{n}" for n in range(17, 20)), *(f"R-{n}" for n in range(26, 32))})
 
 
@@ -61,10 +63,11 @@ def rank(case: Case, finding: Finding) -> Rank:
     """How grave a finding is, part by part; a card can print it, so that the order can be checked."""
     step = step_of(case, finding.step)
     if step is None:
-        return finding.severity, 0, False, False, False, False, -finding.span.line
+        return finding.severity, 0, finding.rule not in AROUND, False, False, False, False, -finding.span.line
     return (
         finding.severity,
         weight(step),
+        finding.rule not in AROUND,
         bool(automatic(step)),
         outcome(case, step) is Outcome.UNKNOWN,
         step.effect is not None and step.effect.reversible is Reversible.NO,
@@ -147,7 +150,8 @@ def _stops_for(case: Case, finding: Finding) -> Reason | None:
         "R-28": ("S4", high and bool(kinds & BROKEN)),
         "R-35": ("S6", high and _starts_alone(case)),
         "R-44": ("S6", high),
-        "R-06": ("S7", high and case.flow.enabled), "R-07": ("S7", high and case.flow.enabled),
+        "R-06": ("S7", high and case.flow.enabled),
+        "R-07": ("S7", high and case.flow.enabled and step is not None and to_customer(step)),
         "R-14": ("S8", high and step is not None and _drives(case, step)),
         "R-20": ("S9", blocker),
     }.get(finding.rule)  # fmt: skip
@@ -190,7 +194,7 @@ def _limits_of(case: Case, step: Step) -> Iterator[Reason]:
         yield Reason("L8", Said("{step} is repeated automatically, within bounds", told), step.id)
     elif answer in DOUBTED:
         yield Reason("L1", Said("{step} must not be done twice, and only a person repeats it", told), step.id)
-    elif answer is Repeatable.GUARDED and step.guard is None:
+    elif answer is Repeatable.GUARDED and (step.guard is None or not step.guard_is_proof):
         yield Reason("L2", Said("{step}: {why}", {**told, "why": why}), step.id)
     if step.effect.consequential and (step.gate is None or not step.gate.visible):
         yield Reason("L4", Said("who approves {step} cannot be seen", told), step.id)

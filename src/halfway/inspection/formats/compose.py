@@ -9,6 +9,7 @@ from halfway.inspection.formats import Given, Reader
 from halfway.inspection.formats.command_steps import Around, Line, in_order, steps_of
 from halfway.inspection.formats.commands import Command, commands, of_words
 from halfway.inspection.formats.durations import seconds
+from halfway.inspection.formats.moving import moving
 from halfway.inspection.formats.timetables import period_of
 from halfway.inspection.model import Edge, Fact, Flow, Guard, Repeater, Repeating, RunLog, Starting, Step, Trigger, Unread, When
 from halfway.inspection.quoting import holds_secret, quoted
@@ -73,6 +74,7 @@ def _flows(source: Source, root: Node, given: Given) -> Iterator[Flow]:
             notice_expected=False,
             unread=tuple(dict.fromkeys(unread)),
             secrets=tuple(_secrets(source, services)),
+            moving=moving(source, root.get("services").span),
         )
     for name, service in services.items():
         yield from _scheduled(source, name, service, given)

@@ -10,6 +10,7 @@ from halfway.inspection.formats import Given
 from halfway.inspection.formats.github.inputs import broken
 from halfway.inspection.formats.github.jobs import Calling, Unit, units
 from halfway.inspection.formats.github.triggers import guards, triggers
+from halfway.inspection.formats.moving import moving
 from halfway.inspection.formats.sequence import Draft, edges, ends, numbered
 from halfway.inspection.formats.shell import secrets
 from halfway.inspection.model import Edge, Flow, Kind, Mark, RunLog, Span, Starting, Step, Trigger, When
@@ -94,6 +95,7 @@ def _flow(root: Node, source: Source, given: Given, started: tuple[Trigger, ...]
         failure_notice=notice,
         unread=tuple(dict.fromkeys(step.opaque for step in steps if step.opaque is not None)),
         secrets=tuple(secrets(source)),
+        moving=moving(source),
         extra={"broken_inputs": "; ".join(dict.fromkeys(one.name for one in found))} if found else {},
         facts=tuple(dict.fromkeys(one.fact for one in found)),
     )

@@ -9,6 +9,7 @@ from dataclasses import replace
 from halfway.inspection.formats import Given, Reader
 from halfway.inspection.formats.command_steps import Around, Line, in_order, steps_of
 from halfway.inspection.formats.commands import Command, of_words
+from halfway.inspection.formats.moving import moving
 from halfway.inspection.formats.timetables import period_of
 from halfway.inspection.model import Fact, Flow, Guard, Repeater, Repeating, RunLog, Starting, Step, Trigger, Unread
 from halfway.inspection.quoting import holds_secret, quoted
@@ -86,6 +87,7 @@ def job_flow(source: Source, node: Node, given: Given) -> Flow:
         evidence_off=kept.span if kept.there and kept.number == 0 else None,
         unread=tuple(dict.fromkeys(step.opaque for step in steps if step.opaque is not None)),
         secrets=tuple(_secrets(source, job)),
+        moving=moving(source, spec.span),
         extra={"kind": node.get("kind").text},
     )
 

@@ -11,6 +11,7 @@ from halfway.inspection.formats.bash import read
 from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.script import Script
 from halfway.inspection.formats.bash.steps import drafts
+from halfway.inspection.formats.moving import moving
 from halfway.inspection.formats.sequence import edges, joined, numbered
 from halfway.inspection.model import Fact, Flow, Guard, Mark, Repeater, Repeating, RunLog, Span, Starting, Trigger
 from halfway.inspection.quoting import holds_secret, quoted
@@ -68,6 +69,7 @@ class Shell:
             notice_expected=False,
             unread=tuple(step.opaque for step in steps if step.opaque is not None),
             secrets=tuple(secrets(source)),
+            moving=moving(source),
         )
 
     def runs(self, source: Source, given: Given, /) -> Iterator[RunLog]:

@@ -77,13 +77,13 @@ class Knowledge:
         found = self._uses.find(action, given)
         return None if found is None else self.effect(found[0], action.split("@", maxsplit=1)[0], certain=found[1])
 
-    def http(self, method: str, url: str) -> Effect | None:
+    def http(self, method: str, url: str, body: str = "") -> Effect | None:
         """Of a request; one that writes to a host that is not known is UNKNOWN with repeat UNKNOWN, a GET or HEAD is READ."""
         method, at = method.strip().upper() or "GET", address(url)
         told = f"{method} {at.shown}".strip()
         if method in READING:
             return self.effect("read", told)
-        id = self._requests.find(method, at) if at.host else None
+        id = self._requests.find(method, at, body) if at.host else None
         if id is not None:
             return self.effect(id, told)
         named = self._requests.find_named(at)

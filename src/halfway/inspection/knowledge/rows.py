@@ -44,7 +44,7 @@ class Row:
     action: Action
     shell: tuple[CommandRule, ...] = ()
     uses: tuple[UseRule, ...] = ()
-    http: tuple[str, ...] = ()  # POST api.vendor.example/v1/things/*
+    http: tuple[str, ...] = ()  # POST api.vendor.example/v1/things/*, and perhaps ` with field=value`
     named: tuple[str, ...] = ()  # names of variables that hold such an address
     call: tuple[str, ...] = ()  # vendor.**.create
     aws: tuple[str, ...] = ()  # service:Operation

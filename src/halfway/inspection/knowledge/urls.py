@@ -42,22 +42,23 @@ class Requests:
     """The rows by method, host and path; the rule that says more is preferred."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        found: list[tuple[int, frozenset[str], str, re.Pattern[str], str]] = []
+        found: list[tuple[int, frozenset[str], str, re.Pattern[str], str, re.Pattern[str]]] = []
         self._named: list[tuple[str, str]] = []
         for row in rows:
             for rule in row.http:
-                methods, _, place = rule.partition(" ")
+                asked, _, field = rule.partition(" with ")
+                methods, _, place = asked.partition(" ")
                 host, slash, path = place.partition("/")
-                weight = len(re.sub(r"\*", "", place)) + (0 if methods == "*" else 1)
-                found.append((weight, frozenset(methods.split("|")), host, _path(slash + path), row.action.id))
+                weight = len(re.sub(r"\*", "", place)) + (0 if methods == "*" else 1) + len(field)
+                found.append((weight, frozenset(methods.split("|")), host, _path(slash + path), row.action.id, _field(field)))
             self._named += ((name, row.action.id) for name in row.named)
         self._rules = sorted(found, key=lambda rule: (-rule[0], rule[4]))
 
-    def find(self, method: str, at: Address) -> str | None:
+    def find(self, method: str, at: Address, body: str = "") -> str | None:
         """The id of the row of a request, None if there is none. A gap may stand for two parts: for owner and repository."""
         wider = at.path.replace(f"/{_HOLE}/", f"/{_HOLE}/{_HOLE}/", 1)
-        for _, methods, host, path, id in self._rules:
-            fits = (method in methods or "*" in methods) and fnmatchcase(at.host, host)
+        for _, methods, host, path, id, field in self._rules:
+            fits = (method in methods or "*" in methods) and fnmatchcase(at.host, host) and field.search(body[:LONGEST])
             if fits and (path.fullmatch(at.path) or path.fullmatch(wider)):
                 return id
         return None
@@ -68,6 +69,12 @@ class Requests:
             if any(fnmatchcase(name, pattern) for name in at.names):
                 return id
         return None
+
+
+def _field(field: str) -> re.Pattern[str]:
+    """`draft=true`: as a form, as JSON, or as a mapping of a program says it; without one any body fits."""
+    name, _, value = field.partition("=")
+    return re.compile(rf"(?i)\b{re.escape(name)}[\"']?\s*[:=]\s*[\"']?{re.escape(value)}\b" if field else "")
 
 
 def _path(pattern: str) -> re.Pattern[str]:

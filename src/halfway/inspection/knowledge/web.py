@@ -12,8 +12,13 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _METHOD_IN_CLUSTER = re.compile(r"^-[A-Za-z]*X([A-Z]+)$")
 
 
-def sent(command: Command) -> tuple[str, str] | None:
-    """The method and the address of a command that sends a request; None for any other command."""
+def sent(command: Command) -> tuple[str, str, str] | None:
+    """The method, the address and the body of a command that sends a request; None for any other command."""
+    asked = _asked(command)
+    return None if asked is None else (*asked, " ".join(values(command, *_BODY, *_FIELDS)))
+
+
+def _asked(command: Command) -> tuple[str, str] | None:
     match command.words:
         case ("curl", *urls):
             return _curl(command, urls)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 
+from halfway.inspection.assessing import Repeatable, identified, repeatability
 from halfway.inspection.finding import Finding, Said, Severity
 from halfway.inspection.model import (
-    Bearing,
     Edge,
     Fact,
     Flow,
@@ -15,7 +14,6 @@ from halfway.inspection.model import (
     Mark,
     OnError,
     Receiver,
-    Repeat,
     Repeater,
     Repeating,
     Span,
@@ -34,50 +32,9 @@ SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UN
 # ── a step ──
 
 
-class Proof(StrEnum):
-    """What is known about a repeat of a step."""
-
-    PROVEN = "proven"  # no second effect
-    GUARDED = "guarded"  # the vendor refuses or merges it, or it is looked for first
-    NOT = "not"  # a second effect
-    UNKNOWN = "unknown"
-
-
-def repeatability(step: Step) -> Proof:
-    """Whether a repeat of the step is harmless."""
-    effect = step.effect
-    if effect is None or not effect.outward or effect.repeat is Repeat.SAFE:
-        return Proof.PROVEN
-    if effect.repeat is Repeat.WITH_KEY and identified(step):
-        return Proof.PROVEN
-    if _guarded(step, effect.repeat):
-        return Proof.GUARDED
-    # A vendor of which no key is known may heed the identity all the same.
-    unknown = effect.repeat is Repeat.UNKNOWN or identified(step) or not effect.certain
-    if unknown or (effect.repeat is Repeat.WITH_KEY and bearing(step) is Bearing.UNKNOWN):
-        return Proof.UNKNOWN
-    return Proof.NOT
-
-
-def _guarded(step: Step, repeat: Repeat) -> bool:
-    if bearing(step) is Bearing.MUTABLE:
-        return False  # who looks for a new name never finds the old thing
-    return step.guard is not None or (repeat in (Repeat.REJECTS, Repeat.MERGES) and bearing(step) is not Bearing.MINTED)
-
-
-def bearing(step: Step) -> Bearing:
-    """What identity the step carries; a reader that says nothing about it does not know."""
-    return step.identity.bearing if step.identity is not None else Bearing.UNKNOWN
-
-
-def identified(step: Step) -> bool:
-    """Whether each attempt carries the same identity."""
-    return bearing(step) in (Bearing.STABLE, Bearing.NATURAL)
-
-
 def exposed(step: Step) -> bool:
     """Whether a repeat has, or may have, a second effect that nothing tells from the first."""
-    return repeatability(step) in (Proof.NOT, Proof.UNKNOWN) and not identified(step)
+    return repeatability(step) in (Repeatable.NO, Repeatable.UNKNOWN) and not identified(step)
 
 
 def outward(step: Step) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Step
-from halfway.inspection.rules.common import Proof, Ways, again_at, exposed, found, line, repeatability, retries, stops, tells_team
+from halfway.inspection.rules.common import Ways, again_at, exposed, found, line, retries, stops, tells_team
 
 TWICE = "{what} has succeeded when {later} fails; the retry begins before both, and {what} happens a second time."
 UNKNOWN = (
@@ -22,12 +23,12 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         later = next((one for one in ways.after(step) if (one.unit, one.scope) == (step.unit, step.scope) and stops(one)), None)
         if later is not None:
-            text = TWICE if repeatability(step) is Proof.NOT else UNKNOWN
+            text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
             yield found(RULE.id, _severity(step), step, text, line(later), *again_at(retry, step, later), later=later.name)
 
 
 def _severity(step: Step) -> Severity:
-    return Severity.BLOCKER if repeatability(step) is Proof.NOT and not tells_team(step) else Severity.HIGH
+    return Severity.BLOCKER if repeatability(step) is Repeatable.NO and not tells_team(step) else Severity.HIGH
 
 
 RULE = Rule(

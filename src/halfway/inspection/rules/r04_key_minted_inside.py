@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Bearing
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import Proof, Ways, again, again_at, found, place, repeatability
+from halfway.inspection.rules.common import Ways, again, again_at, found, place
 
 INFERENCE = "Each attempt of {what} makes a new key ({key}); a repeat looks like another action to the receiver."
 
@@ -16,7 +17,7 @@ def check(case: Case) -> Iterator[Finding]:
     for step in Ways(case.flow).outward():
         minted = step.identity if step.identity is not None and step.identity.bearing is Bearing.MINTED else None
         repeat = next(again(step), None)
-        if minted is None or repeat is None or repeatability(step) in (Proof.PROVEN, Proof.GUARDED):
+        if minted is None or repeat is None or repeatability(step) in (Repeatable.PROVEN, Repeatable.GUARDED):
             continue
         facts = place(minted.span, step), *again_at(repeat, step)
         yield found(RULE.id, Severity.HIGH, step, INFERENCE, *facts, key=quoted(minted.expression))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import identified
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.knowledge import Key
 from halfway.inspection.model import Repeat, Repeater, Repeating, Step
-from halfway.inspection.rules.common import Ways, again, again_at, found, identified
+from halfway.inspection.rules.common import Ways, again, again_at, found
 
 INFERENCE = "The receiver remembers the key of {what} for {hours} hours; a repeat may come later, and is then taken for a new action."
 DAYS = 24 * 3600

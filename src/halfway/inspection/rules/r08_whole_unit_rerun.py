@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Repeater, Repeating, Step
-from halfway.inspection.rules.common import Proof, Ways, again, again_at, exposed, found, kinds, line, outward, repeatability, stops
+from halfway.inspection.model import Kind, Repeat, Repeater, Repeating, Step
+from halfway.inspection.rules.common import Ways, again, again_at, exposed, found, kinds, line, outward, stops
 
 TWICE = "When {later} fails, running {unit} again does {what} a second time."
+REFUSED = "When {later} fails, running {unit} again is refused at {what}, which is there already, and never reaches {later}."
 UNKNOWN_KIND = frozenset({Kind.UNKNOWN})
 UNKNOWN = "When {later} fails, running {unit} again does {what} again; whether that has a second effect is not known."
 
@@ -17,7 +19,7 @@ def check(case: Case) -> Iterator[Finding]:
     ways = Ways(case.flow)
     gravest: dict[str, Finding] = {}
     for step in ways.outward():
-        finding = _at(ways, step) if exposed(step) else None
+        finding = _at(ways, step) if exposed(step) or _is_refused(step) else None
         if finding is not None and (step.unit not in gravest or finding.severity > gravest[step.unit].severity):
             gravest[step.unit] = finding
     yield from gravest.values()
@@ -28,10 +30,16 @@ def _at(ways: Ways, step: Step) -> Finding | None:
         if later.unit == step.unit and outward(later) and stops(later):
             repeat = next((one for one in again(step) if _over_both(one, step, later)), None)
             if repeat is not None:
-                text = TWICE if repeatability(step) is Proof.NOT else UNKNOWN
+                text = REFUSED if _is_refused(step) else TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
                 facts = line(later), *again_at(repeat, step, later)
                 return found(RULE.id, _severity(step), step, text, *facts, later=later.name, unit=step.unit)
     return None
+
+
+def _is_refused(step: Step) -> bool:
+    """Whether the receiver refuses a second one, so that running it again ends there and reaches nothing later."""
+    rejects = step.effect is not None and step.effect.repeat is Repeat.REJECTS and step.guard is None
+    return rejects and stops(step) and repeatability(step) is Repeatable.GUARDED
 
 
 def _over_both(repeater: Repeater, step: Step, later: Step) -> bool:
@@ -41,7 +49,7 @@ def _over_both(repeater: Repeater, step: Step, later: Step) -> bool:
 def _severity(step: Step) -> Severity:
     if kinds(step) & {Kind.MONEY, Kind.RECORD}:
         return Severity.BLOCKER
-    if repeatability(step) is Proof.NOT:
+    if repeatability(step) is Repeatable.NO:
         return Severity.HIGH
     return Severity.LOW if kinds(step) == UNKNOWN_KIND else Severity.MEDIUM
 

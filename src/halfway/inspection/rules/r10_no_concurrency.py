@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Kind, Starting, Step
-from halfway.inspection.rules.common import Proof, Ways, found, kinds, place, repeatability
+from halfway.inspection.rules.common import Ways, found, kinds, place
 
 INFERENCE = "Two runs may do {what} at the same time, and each finds the half of the other."
 STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.MANUAL})
@@ -30,7 +31,7 @@ def _meets(step: Step) -> bool:
     """Whether two of it meet at one thing; a deployment does even when it is safe to repeat."""
     if Kind.DEPLOY in kinds(step):
         return True
-    return bool(kinds(step) & {Kind.MONEY, Kind.RECORD}) and repeatability(step) is not Proof.PROVEN
+    return bool(kinds(step) & {Kind.MONEY, Kind.RECORD}) and repeatability(step) is not Repeatable.PROVEN
 
 
 def _severity(step: Step) -> Severity:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Mark
 from halfway.inspection.rules.common import Ways, found, outward
@@ -19,7 +20,8 @@ def check(case: Case) -> Iterator[Finding]:
         if step.timeout is not None or not step.timeout_known or step.unit in said or not (waits or outward(step)):
             continue
         said.add(step.unit)
-        yield found(RULE.id, Severity.MEDIUM, step, WAIT if waits else EFFECT)
+        harmless = not waits and repeatability(step) is Repeatable.PROVEN
+        yield found(RULE.id, Severity.LOW if harmless else Severity.MEDIUM, step, WAIT if waits else EFFECT)
 
 
 RULE = Rule(

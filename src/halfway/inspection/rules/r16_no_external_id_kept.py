@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import identified
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind
-from halfway.inspection.rules.common import Ways, found, identified, kinds
+from halfway.inspection.rules.common import Ways, found, kinds
 
 INFERENCE = "The id that the receiver gives to {what} is kept nowhere; after a stop nobody can show whether it happened."
 GIVES_ID = frozenset({Kind.CREATE, Kind.MONEY})

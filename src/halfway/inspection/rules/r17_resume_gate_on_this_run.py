@@ -27,8 +27,23 @@ def check(case: Case) -> Iterator[Finding]:
         earlier = _earlier(ways, step)
         if earlier is not None:
             said.add(gate)
-            severity = Severity.MEDIUM if "||" in step.condition else Severity.HIGH  # there is another way past the gate
+            severity = Severity.MEDIUM if _has_another_way(step.condition) else Severity.HIGH
             yield found(RULE.id, severity, step, INFERENCE, line(earlier), condition=quoted(step.condition), earlier=earlier.name)
+
+
+def _has_another_way(condition: str) -> bool:
+    """Whether something else opens the gate, too; an `||` within braces that the gate does not stand in does not."""
+    level, part, parts = 0, "", list[str]()
+    for sign in re.split(r"(&&|\|\||[()])", condition):
+        level += {"(": 1, ")": -1}.get(sign, 0)
+        if sign == "||" and level == 0:
+            return True
+        if sign == "&&" and level == 0:
+            parts.append(part)
+            part = ""
+        else:
+            part += sign
+    return any("||" in one and _DONE_NOW.search(one) for one in (*parts, part))
 
 
 def _earlier(ways: Ways, step: Step) -> Step | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Mark, Repeating, Step
-from halfway.inspection.rules.common import Proof, Ways, again_at, exposed, found, line, repeatability
+from halfway.inspection.rules.common import Ways, again_at, exposed, found, line
 
 TWICE = "A stop in the middle of the loop leaves {cursor} undone, and the next run does {what} again for all that were done."
 UNKNOWN = "A stop in the middle of the loop leaves {cursor} undone; whether {what} then has a second effect for those done is not known."
@@ -23,7 +24,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue  # written down for each item
         cursor = next((one for one in marks if Mark.CURSOR in one.marks), None)
         if cursor is not None:
-            text = TWICE if repeatability(step) is Proof.NOT else UNKNOWN
+            text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
             loop = (fact for one in step.repeaters if one.kind is Repeating.LOOP for fact in again_at(one, step))
             yield found(RULE.id, Severity.HIGH, step, text, *loop, line(cursor), cursor=cursor.name)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Mark, Repeat, Step
-from halfway.inspection.rules.common import Proof, Ways, exposed, found, repeatability, tells_team
+from halfway.inspection.rules.common import Ways, exposed, found, tells_team
 
 REFUSED = "When {what} stops after some of its items, doing it again fails at the first that is there already, and the rest stays undone."
 TWICE = "When {what} stops after some of its items, doing it again does those a second time."
@@ -41,7 +42,7 @@ def _is_batch(step: Step) -> bool:
 def _judged(step: Step) -> tuple[Severity, str]:
     if exposed(step):
         severity = Severity.LOW if tells_team(step) else Severity.MEDIUM
-        return severity, TWICE if repeatability(step) is Proof.NOT else UNKNOWN
+        return severity, TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
     rejects = step.effect is not None and step.effect.repeat is Repeat.REJECTS
     return (Severity.MEDIUM, REFUSED) if rejects else (Severity.LOW, MISSING)
 

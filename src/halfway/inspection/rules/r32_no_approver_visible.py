@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Mark, Step
+from halfway.inspection.model import Kind, Mark, Starting, Step
 from halfway.inspection.rules.common import Ways, found, kinds, line, place, tells_team
 
 NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
@@ -22,7 +22,8 @@ def check(case: Case) -> Iterator[Finding]:
     let_pass = {one.id for gate in gated for one in (gate, *ways.after(gate))}
     free = sorted((step for step in steps if step.id not in let_pass), key=_weight)
     if free:
-        severity = Severity.LOW if kinds(free[0]) == MADE_ONLY else Severity.MEDIUM
+        by_hand = {trigger.kind for trigger in case.flow.triggers} == {Starting.MANUAL}  # who starts it has said yes
+        severity = Severity.LOW if by_hand or kinds(free[0]) == MADE_ONLY else Severity.MEDIUM
         yield found(RULE.id, severity, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
     else:
         yield from _unnamed(ways, steps, gated)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeater, Repeating, Step
-from halfway.inspection.rules.common import OFFICIAL, Proof, Ways, again, again_at, exposed, found, kinds, outward, repeatability
+from halfway.inspection.rules.common import OFFICIAL, Ways, again, again_at, exposed, found, kinds, outward
 
 TWICE = "The program is started again when it ends, and {what} then happens once more."
 UNKNOWN = "The program is started again when it ends; whether {what} then has a second effect is not known."
@@ -31,7 +32,7 @@ def _is_written(restart: Repeater) -> bool:
 def _judged(step: Step) -> tuple[Severity, str]:
     if step.effect is None:
         return Severity.MEDIUM, UNREAD
-    known = repeatability(step) is Proof.NOT
+    known = repeatability(step) is Repeatable.NO
     return Severity.HIGH if known or kinds(step) & OFFICIAL else Severity.MEDIUM, TWICE if known else UNKNOWN
 
 

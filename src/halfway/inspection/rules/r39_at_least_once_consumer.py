@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeating, Step
-from halfway.inspection.rules.common import Proof, Ways, again, exposed, found, kinds, repeatability, tells_team
+from halfway.inspection.rules.common import Ways, again, exposed, found, kinds, tells_team
 from halfway.inspection.rules.delivering import repeated_at
 
 TWICE = "An event is delivered again when its receipt is not confirmed in time; {what} then happens twice, as nothing knows it again."
@@ -22,7 +23,7 @@ def check(case: Case) -> Iterator[Finding]:
         # What was not read is the question of R-44.
         if repeat is None or known or step.opaque is not None or not exposed(step):
             continue
-        text = TWICE if repeatability(step) is Proof.NOT else UNKNOWN
+        text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
         yield found(RULE.id, _severity(step), step, text, *repeated_at(case.flow, repeat, step))
 
 
@@ -31,7 +32,7 @@ def _severity(step: Step) -> Severity:
         return Severity.LOW
     if kinds(step) & {Kind.MONEY, Kind.PERMISSION}:
         return Severity.BLOCKER
-    return Severity.HIGH if repeatability(step) is Proof.NOT or Kind.RECORD in kinds(step) else Severity.MEDIUM
+    return Severity.HIGH if repeatability(step) is Repeatable.NO or Kind.RECORD in kinds(step) else Severity.MEDIUM
 
 
 RULE = Rule(

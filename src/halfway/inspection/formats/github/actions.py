@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from halfway.inspection.formats.bash import read
 from halfway.inspection.formats.bash.evidence import notice, receiver
 from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.origin import Origin, varies, worst
-from halfway.inspection.formats.bash.steps import NAMED, unknown_effect
+from halfway.inspection.formats.bash.steps import NAMED, drafts, unknown_effect
 from halfway.inspection.formats.sequence import Draft, slug
 from halfway.inspection.model import Bearing, Effect, Fact, Identity, Kind, Mark, Receiver, Repeat, Span, Step, Unread, When
 from halfway.inspection.quoting import quoted
-from halfway.inspection.source import Node, Source
+from halfway.inspection.source import Node, Source, Unreadable
 
 UNKNOWN_ACTION = "{what} is an action that is not known: what it does outside cannot be read"
 _HARMLESS = re.compile(
@@ -59,6 +60,11 @@ _TO = (
 _SAYS = ("text", "message", "body", "payload", "subject", "content", "title", "status", "custom_payload")
 _REST = re.compile(r"\b(?:github|octokit)\.rest\.(\w+)\.(\w+)\s*\(|\b(?:github|octokit)\.(issues|repos|pulls|git|actions)\.(\w+)\s*\(")
 _FETCH = re.compile(r"\bfetch\(\s*([^,)]{1,200})\s*,\s*\{[^}]{0,400}?method:\s*['\"](\w+)", re.DOTALL)
+_EXEC = re.compile(
+    r"\b(?:execSync|exec\.exec|execFileSync|spawnSync|getExecOutput|exec)\(\s*(['\"`])(.{1,500}?)\1\s*(?:,\s*(\[[^\]]{0,500}\]))?"
+)
+_GAP = re.compile(r"\$\{\s*([A-Za-z_]\w*)[^}]*\}")
+_LOOP = re.compile(r"\b(?:for|while)\s*\(|\.(?:forEach|map)\(")
 _READS = ("get", "list", "check", "compare", "download")
 
 
@@ -109,14 +115,8 @@ def _step(step: Node, uses: str, frame: Frame) -> Step:
         needs_output_of=frame.needs,
         guard=frame.guard,
         marks=frozenset({Mark.IN_LOOP}) if frame.in_loop else frozenset(),
-        extra={**frame.extra, **_moving(uses)},
+        extra=dict(frame.extra),
     )
-
-
-def _moving(uses: str) -> dict[str, str]:
-    """A reference that means something else tomorrow."""
-    ref = uses.rsplit("@", 1)[-1] if "@" in uses else ""
-    return {"moving": uses} if ref in ("main", "master", "latest", "develop", "HEAD") else {}
 
 
 def _acting(step: Step, effect: Effect, inputs: Mapping[str, Node], node: Node, frame: Frame) -> Step:
@@ -181,6 +181,7 @@ def _github_script(script: Node | None, step: Node, frame: Frame) -> Iterator[Dr
     """The calls of a script in JavaScript, in the order of the text; loops and conditions in it are not followed."""
     base = _step(step, step.get("uses").text, frame)
     found = sorted([*_calls(script, frame), *_fetches(script, frame)], key=lambda pair: pair[0]) if script is not None else []
+    commands = list(_commanded(script, frame)) if script is not None else []
     for line, effect in found:
         assert script is not None
         span = Span(script.span.file, min(script.first_line + line - 1, max(script.span.end, script.span.line)), at=script.span.at)
@@ -199,8 +200,40 @@ def _github_script(script: Node | None, step: Node, frame: Frame) -> Iterator[Dr
             frame.when,
             wide=True,
         )
-    if not found:
+    yield from commands
+    if not found and not commands:
         yield Draft(base, frame.when, wide=True)
+
+
+def _commanded(script: Node, frame: Frame) -> Iterator[Draft]:
+    """The commands that a script in JavaScript starts; a gap of its text is a variable of a shell."""
+    for match in _EXEC.finditer(script.text):
+        text = _GAP.sub(r"${\1}", match[2]) + "".join(f" {word}" for word in re.findall(r"['\"`]([^'\"`]+)['\"`]", match[3] or ""))
+        line = script.first_line + script.text.count("\n", 0, match.start())
+        span = Span(script.span.file, min(line, max(script.span.end, script.span.line)), at=script.span.at)
+        looped = frame.in_loop or _is_looped(script.text[: match.start()])
+        try:
+            commands = read(text, stops=True)
+        except Unreadable:
+            continue
+        for draft in drafts(commands, replace(frame, place=_always(span), in_loop=looped)):
+            yield replace(draft, step=replace(draft.step, quote=frame.source.fact(span).quote))
+
+
+def _always(span: Span) -> Callable[[int, int], Span]:
+    """The place of every line of a text that stands within one line."""
+    return lambda line, end: span
+
+
+def _is_looped(before: str) -> bool:
+    """Whether a text ends inside of the braces of a loop."""
+    open_ = list[bool]()
+    for match in re.finditer(r"([^{}\n]*)\{|\}", before):
+        if match[0] != "}":
+            open_.append(_LOOP.search(match[1]) is not None)
+        elif open_:
+            open_.pop()
+    return any(open_)
 
 
 def _no_facts() -> tuple[Fact, ...]:

@@ -269,7 +269,9 @@ def _told_to(found: Found) -> Effect | None:
     if Kind.NOTIFY not in effect.kinds or not isinstance(found.node, ast.Call) or effect.receiver is not Receiver.UNKNOWN:
         return effect
     told = receiver(found.node, found.around.frame)
-    return replace(effect, receiver=marks.told_by(told, found.around.frame) if told is not None else Receiver.UNKNOWN)
+    if told is not None:
+        return replace(effect, receiver=marks.told_by(told, found.around.frame))
+    return replace(effect, receiver=marks.told_through(found.node.func, found.around.frame))
 
 
 def receiver(call: ast.Call, frame: Frame) -> ast.expr | None:

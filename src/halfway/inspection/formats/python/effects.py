@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from halfway.inspection.formats.python.frames import GAP, Frame, calls, dotted, keyword, number, text, truth
+from halfway.inspection.formats.python.frames import GAP, Frame, calls, dotted, entries, keyword, number, text, truth
 from halfway.inspection.formats.python.names import is_standard
 from halfway.inspection.formats.python.sql import known, statement
 from halfway.inspection.knowledge import Knowledge
@@ -101,9 +101,15 @@ def _requested(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) ->
         verb = args.pop(0) if args else keyword(call, "method")
         method = text(verb, frame) if verb is not None else GAP
     url = args[0] if args else keyword(call, "url")
-    effect = knowledge.http(method.upper(), _url(url, call, frame))
+    effect = knowledge.http(method.upper(), _url(url, call, frame), _body(call, frame))
     root = library.partition(".")[0]
     return Seen(effect, *_patience(keyword(call, "timeout"), frame, root)) if effect is not None else None
+
+
+def _body(call: ast.Call, frame: Frame) -> str:
+    """What is sent, as far as it is written down."""
+    told = entries(keyword(call, "json", "data"), frame)
+    return ", ".join(f"{key}: {value.value}" for key, value in told if isinstance(value, ast.Constant))
 
 
 def _url(url: ast.expr | None, call: ast.Call, frame: Frame) -> str:

@@ -7,6 +7,7 @@ import re
 
 from halfway.inspection.formats.python.frames import Frame, dotted
 from halfway.inspection.formats.python.names import worded
+from halfway.inspection.formats.wording import words as words_of
 from halfway.inspection.model import Effect, Kind, Mark, Receiver
 
 _CLAIM = re.compile(r"(?i)(processed|(^|_)(sent|seen|done|handled|notified|delivered|claimed)(_|$)|dedup|status|idempot)")
@@ -154,6 +155,9 @@ _TO = tuple(
 )
 
 
+_OWN_PEOPLE = frozenset({"admin", "admins", "ops", "oncall", "staff", "operators", "maintainers"})
+
+
 def recipient_names() -> tuple[str, ...]:
     """The names of arguments and keys that say who is told."""
     return _TO
@@ -183,6 +187,14 @@ def told_by(expr: ast.expr, frame: Frame, hops: int = 3) -> Receiver:
             return told_by(value, frame, hops)
         case _:
             return Receiver.UNKNOWN
+
+
+def told_through(called: ast.expr, frame: Frame) -> Receiver:
+    """Who is told by a call that names nobody: what it is called, or what its object was made of, may say that it is the own people."""
+    made = called.value if isinstance(called, ast.Attribute) else None
+    bound = frame.bound(made.id, made.lineno) if isinstance(made, ast.Name) else None
+    said = ast.unparse(called) + (f" {ast.unparse(bound[0].value)}" if bound is not None else "")
+    return Receiver.TEAM if words_of(said) & _OWN_PEOPLE else Receiver.UNKNOWN
 
 
 def _named_receiver(name: str, line: int, frame: Frame, hops: int) -> Receiver:

@@ -1,0 +1,37 @@
+"""R-40: the look before an effect may see too little: its source lags, or another run looks at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from halfway.inspection.finding import Case, Finding, Rule, Severity
+from halfway.inspection.model import Repeat, Starting, Step
+from halfway.inspection.rules.common import Ways, again, found, place
+
+INFERENCE = "{what} is looked for first, and that is no proof: one that was made a moment ago may not be found yet, and a second follows."
+MEETING = frozenset({Starting.EVENT, Starting.PUSH, Starting.POLL, Starting.SCHEDULE, Starting.CALL})
+REFUSING = (Repeat.SAFE, Repeat.REJECTS, Repeat.MERGES)
+"""Where the receiver itself keeps from a second one, the look need not."""
+
+
+def check(case: Case) -> Iterator[Finding]:
+    meets = any(trigger.kind in MEETING for trigger in case.flow.triggers)
+    for step in Ways(case.flow).outward():
+        if step.guard is None or step.guard_is_proof or not _needs_it(step):
+            continue
+        if meets or any(one.automatic for one in again(step)):
+            yield found(RULE.id, Severity.MEDIUM, step, INFERENCE, place(step.guard, step))
+
+
+def _needs_it(step: Step) -> bool:
+    return step.effect is not None and step.effect.repeat not in REFUSING
+
+
+RULE = Rule(
+    id="R-40",
+    name="check-then-act-race",
+    title="The look before the effect is no proof",
+    why="A search that is a little behind does not find what was made a second ago, and two runs that look at once both find nothing.",
+    fix="Let the receiver refuse a second one by a unique key, or claim the item in a table with a unique column before acting.",
+    check=check,
+)
