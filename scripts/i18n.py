@@ -129,7 +129,7 @@ def _of_call(call: ast.Call, telling: bool) -> Iterator[str]:
         yield from filter(None, map(_text, call.args[:1]))
     if telling:
         yield from filter(None, (_text(keyword.value) for keyword in call.keywords if keyword.arg in TOLD))
-        if name == "Said":
+        if name in ("Said", "remark", "todo"):
             yield from filter(None, map(_text, call.args[:1]))
         if name == "Unread":
             yield from filter(None, map(_text, call.args[1:2]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,18 @@ def test_an_action_is_explained_with_its_sources() -> None:
     assert (unknown.exit_code, "Did you mean github.release" in unknown.stderr) == (2, True)
 
 
+def test_a_card_becomes_a_workflow_that_is_still_to_be_written(flows: Path) -> None:
+    result = inspect(flows, "--emit-workflow")
+    assert result.exit_code == 0
+    assert "jobs.release.steps[0].run): gh release create" in result.stdout
+    names = {node.name for node in ast.walk(ast.parse(result.stdout)) if isinstance(node, ast.FunctionDef)}
+    assert {"tag", "tell"} <= names
+    assert [word for word in (SECRET, SECRET[4:12], "jane") if word in result.stdout] == []
+    korean = inspect(flows, "--emit-workflow", "--lang", "ko").stdout
+    assert ast.dump(ast.parse(korean)) == ast.dump(ast.parse(result.stdout))
+    assert "# 점검의 결론: 중단\n" in korean
+
+
 def test_nothing_is_changed_by_looking(flows: Path) -> None:
     def state() -> dict[str, tuple[int, int, bytes]]:
         files = [path for path in flows.rglob("*") if path.is_file()]
@@ -198,4 +211,5 @@ def test_nothing_is_changed_by_looking(flows: Path) -> None:
 
     before = state()
     inspect(flows, "--all")
+    inspect(flows, "--emit-workflow")
     assert state() == before

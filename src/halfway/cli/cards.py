@@ -51,7 +51,9 @@ class Section(NamedTuple):
 
 def said(one: Said) -> str:
     """A sentence in the chosen language; names, lines and quotes stay as they are."""
-    return _(one.text).format(**{name: said(value) if isinstance(value, Said) else value for name, value in one.params.items()})
+    text = _(one.text)
+    params = {name: said(value) if isinstance(value, Said) else value for name, value in one.params.items()}
+    return text.format(**params) if params else text  # the base quotes addresses with braces
 
 
 def sections(card: Card, others: Sequence[Card]) -> Iterator[Section]:

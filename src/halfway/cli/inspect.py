@@ -15,6 +15,7 @@ from halfway.cli.options import common
 from halfway.cli.output import chat, clean, heading, print_json
 from halfway.errors import Exit, InvalidInput
 from halfway.inspection.card import Card
+from halfway.inspection.emitting import skeleton
 from halfway.inspection.formats.all import READERS
 from halfway.inspection.inspecting import Inspection, Inspector
 from halfway.inspection.judging import Verdict
@@ -35,11 +36,13 @@ FORMATS = click.Choice(["text", "md", "json", "sarif"])
 @click.option("--format", "form", type=FORMATS, default="text", show_default=True, help="How to answer.")
 @click.option("--all", "everything", is_flag=True, help="The card of every flow, the gravest first.")
 @click.option("--fail-on", type=click.Choice(ANSWERS), default="limited", show_default=True, help="The mildest verdict that is no success.")
+@click.option("--emit-workflow", "emit", is_flag=True, help="Print the flow as a workflow of halfway that is still to be written.")
 @click.option("--explain", "action", metavar="ACTION", help="Only say what is known about an action of a vendor.")
 @common
 def inspect(
-    *, paths: tuple[Path, ...], logs: tuple[Path, ...], form: str, everything: bool, fail_on: str, action: str | None, as_json: bool
-) -> None:
+    *, paths: tuple[Path, ...], logs: tuple[Path, ...], form: str, everything: bool, fail_on: str, emit: bool, action: str | None,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Read the definitions under PATH, and end with one verdict: proceed, limited trial or stop.
 
     Nothing is executed, fetched, sent or written. The exit code is 0, 10 or 20 by the verdict, and 2 if nothing could be read.
@@ -52,8 +55,17 @@ def inspect(
     found = Inspector(READERS, all_rules(), load()).inspect(paths, logs)
     if found.card is None:
         raise _nothing(found, paths)
+    if emit:
+        _emit(found, found.card)
+        return
     _print(found, found.card, "json" if as_json else form, everything=everything)
     click.get_current_context().exit(_exit([found.card, *found.others] if everything else [found.card], fail_on))
+
+
+def _emit(found: Inspection, card: Card) -> None:
+    """Python that does nothing yet; its exit code says nothing about the flow."""
+    flow = next(flow for flow in found.flows if (flow.file, flow.id) == (card.file, card.flow))
+    click.echo(skeleton(flow, card, load(), said), nl=False)
 
 
 def _explain(id: str) -> None:
