@@ -16,7 +16,7 @@ from typing import Protocol
 from halfway_report.standin_ledger import LedgerRequest
 from halfway_report.standin_pages import VERSION, Asked, Pages, Refusal
 
-COMMITTED = ("commit_hang", "commit_rst", "commit_504", "commit_502", "commit_half")
+COMMITTED = ("commit_hang", "commit_rst", "commit_409", "commit_502", "commit_504", "commit_half")
 REFUSED = ("rst_before", "529", "409", "500", "502", "503", "504", "400", "401", "403", "404", "413")
 QUERY_ONLY = ("lag", "incomplete")
 CALLS = (
@@ -141,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._reset()
             case "commit_half":
                 self._json(200, answer, keep=0.5)
-            case "commit_502" | "commit_504":
+            case "commit_409" | "commit_502" | "commit_504":
                 self._refuse(fault.removeprefix("commit_"))
             case _:
                 self._json(200, answer)
