@@ -1,4 +1,4 @@
-"""A real model writes a report, on this machine: SmolLM2 (135 million parameters) behind the stand-in for Ollama, in the mode map.
+"""A real model writes a report, on this machine: SmolLM2 (135 million parameters) behind llama.cpp's own server, in the mode map.
 
 `make demo-llm` prepares what it needs and runs it. Its sentences are those of a very small model; what is shown is that nothing
 of it has to be believed: headings, ids and counts are written by code, and a sentence that cannot be used is left out and told.
@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,6 +19,7 @@ from typing import Any
 
 import click
 
+from halfway_report import reading
 from halfway_report.attempts import GENERATE, evidence
 from halfway_report.collect import newest_day
 from halfway_report.demo_cast import DemoFailed, sample_repository
@@ -28,40 +28,28 @@ from halfway_report.deployment import deploy
 from halfway_report.git import RepositoryUnusable
 from halfway_report.models import Day
 from halfway_report.settings import LlmSettings, ProjectSettings, ReportSettings
-from halfway_report.standin_ollama import StandinOllama
-from halfway_report.standin_voices import Asked
 
 _MODEL, _FILE = "smollm2:135m", "SmolLM2-135M-Instruct.Q4_1.gguf"
 _WINDOW = 2048
+_CONTEXT = 1000  # tokens, some twenty commits; the report says what was left out of a busier day
 _PATIENCE = timedelta(minutes=30)
 
 
-class Llama:
-    """A model in this process, by llama.cpp; it answers one question at a time."""
-
-    def __init__(self, file: Path, *, threads: int = 1) -> None:
-        # One thread: several wait for each other at every token, which is slow where others work on the machine as well.
-        # The library is no dependency: it is compiled when somebody wants this demonstration.
-        self._model: Any = import_module("llama_cpp").Llama(str(file), n_ctx=_WINDOW, n_threads=threads, verbose=False)
-        self._one = threading.Lock()
-
-    def speak(self, asked: Asked, /) -> Iterator[tuple[str, str | None]]:
-        """Pieces as the model finds them."""
-        options: Mapping[str, Any] = asked.options
-        with self._one:
-            for piece in self._model.create_chat_completion(
-                messages=[*asked.messages],
-                stream=True,
-                max_tokens=asked.limit,
-                temperature=options.get("temperature", 0.2),
-                seed=options.get("seed", 0),
-            ):
-                choice = piece["choices"][0]
-                yield choice["delta"].get("content") or "", choice["finish_reason"]
-
-    def count(self, text: str, /) -> int:
-        """As the model's own tokenizer counts."""
-        return len(self._model.tokenize(text.encode()))
+@contextmanager
+def llama(file: Path, *, threads: int = 1) -> Generator[str, None, None]:
+    """llama.cpp's server in this process, on a free port of this machine; its address."""
+    # The library is no dependency: it is installed when somebody wants this demonstration.
+    library: Any = import_module("xllamacpp")
+    wanted = library.CommonParams()
+    wanted.model.path, wanted.model_alias = str(file), {_MODEL}
+    wanted.n_ctx, wanted.n_parallel, wanted.verbosity = _WINDOW, 1, 0
+    # One thread: several wait for each other at every token, which is slow where others work on the machine as well.
+    wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = threads
+    server = library.Server(wanted)
+    try:
+        yield server.listening_address
+    finally:
+        del server  # which ends it
 
 
 def model_file() -> Path:
@@ -76,19 +64,21 @@ def model_file() -> Path:
 def run_demo(repo: Path, folder: Path, voice: Voice) -> int:
     """Makes the report of the newest day of a repository; 0 if it was found good."""
     began = time.monotonic()
-    with StandinOllama(Llama(model_file()), models={_MODEL: ("completion",)}) as ollama:
+    with llama(model_file()) as address:
         loaded = time.monotonic()
-        llm = LlmSettings(base_url=ollama.url, model=_MODEL, mode="map", num_ctx=_WINDOW)
-        settings = ReportSettings(projects={"demo": ProjectSettings(repositories=(repo,))}, out=folder / "reports", llm=llm)
-        date = newest_day(repo, settings.projects["demo"].zone)
+        llm = LlmSettings(provider="openai", base_url=address, model=_MODEL, mode="map", num_ctx=_WINDOW)
+        project = ProjectSettings(repositories=(repo,), context_tokens=_CONTEXT)
+        settings = ReportSettings(projects={"demo": project}, out=folder / "reports", llm=llm)
+        date = newest_day(repo, project.zone)
         if date is None:
             raise DemoFailed("the repository has no commit yet")
         deployment = deploy(settings, f"sqlite:///{folder / 'runs.sqlite3'}")
         with closing(deployment.app) as app, app.worker():
             run = app.result(app.start(deployment.report.workflow, Day(project="demo", date=date)), timeout=_PATIENCE)
             tokens = evidence(app, run.id, GENERATE).get("tokens", 0)
+            questions = [one for one in reading.show(app, run.id).step(GENERATE).artifacts if one.name.startswith("sentence-")]
         took = time.monotonic() - loaded
-    voice.line(f"{run.status}: {run.output(deployment.report.collect_git).commits} commits, {len(ollama.chats)} questions")
+    voice.line(f"{run.status}: {run.output(deployment.report.collect_git).commits} commits, {len(questions)} questions")
     voice.line(f"{tokens} tokens in {took:.1f} s, after {loaded - began:.1f} s for loading {_MODEL}")
     if run.status != "SUCCESS":
         voice.line(run.failure.message if run.failure else "", "red")

@@ -7,56 +7,31 @@ stored before the answer was lost is there. `python -m halfway_report.standin --
 from __future__ import annotations
 
 import re
-import signal
-import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 import click
 
-from halfway_report.processes import end_with
-from halfway_report.standin_http import CALLS, COMMITTED, QUERY_ONLY, REFUSED, Server
+from halfway_report.standin_http import CALLS, COMMITTED, QUERY_ONLY, REFUSED, Conversation
 from halfway_report.standin_ledger import DATA_SOURCE, Ledger
 from halfway_report.standin_pages import Pages
+from halfway_report.standin_server import Local
 
 TOKEN = "standin-token"
 
 
-class Standin:
+class Standin(Local):
     """The server, in this process. `with Standin() as notion:` starts and stops it."""
 
     def __init__(self, *, port: int = 0, ledger: Path | None = None, token: str = TOKEN) -> None:
+        super().__init__(partial(Conversation, self), port=port)
         self.pages = Pages(ledger)
         self.token = token
-        self.closing = threading.Event()
         self._faults: Mapping[str, deque[str]] = {call: deque() for _, _, call in CALLS}
         self._meanwhile: dict[str, Callable[[], object]] = {}
-        self._server = Server(("127.0.0.1", port), self)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-
-    def __enter__(self) -> Standin:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return self._server.server_port
-
-    @property
-    def url(self) -> str:
-        """What to give to a client as the address of Notion."""
-        return f"http://127.0.0.1:{self.port}"
 
     @property
     def ledger(self) -> Ledger:
@@ -101,18 +76,11 @@ def main(
     *, port: int, ledger: Path | None, faults: tuple[str, ...], query_faults: tuple[str, ...], lag: float, end_with_stdin: bool
 ) -> None:
     """Run a stand-in for Notion on 127.0.0.1."""
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda _number, _frame: stop.set())
-    with Standin(port=port, ledger=ledger) as standin:
-        standin.pages.lag = timedelta(seconds=lag)
-        standin.fail_create(*faults)
-        standin.fail_query(*query_faults)
-        click.echo(standin.port)
-        click.echo(f"data source {DATA_SOURCE}, token {TOKEN}, {standin.url}", err=True)
-        if end_with_stdin:
-            end_with(sys.stdin.fileno())
-        stop.wait()
+    standin = Standin(port=port, ledger=ledger)
+    standin.pages.lag = timedelta(seconds=lag)
+    standin.fail_create(*faults)
+    standin.fail_query(*query_faults)
+    standin.run(f"data source {DATA_SOURCE}, token {TOKEN}", end_with_stdin=end_with_stdin)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,19 @@
-"""The stand-in for Notion as a server: which call a request is, which versions there are, and how an answer is lost."""
+"""How the stand-in for Notion answers: which call a request is, which versions there are, and how an answer is lost."""
 
 from __future__ import annotations
 
 import json
 import re
-import socket
-import struct
-import sys
 import threading
 import uuid
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Protocol
+from typing import Any, Protocol
 
 from halfway_report.standin_ledger import LedgerRequest
 from halfway_report.standin_pages import VERSION, Asked, Pages, Refusal
+from halfway_report.standin_server import Handler
 
-COMMITTED = ("commit_hang", "commit_rst", "commit_504", "commit_502", "commit_half")
+COMMITTED = ("commit_hang", "commit_rst", "commit_409", "commit_502", "commit_504", "commit_half")
 REFUSED = ("rst_before", "529", "409", "500", "502", "503", "504", "400", "401", "403", "404", "413")
 QUERY_ONLY = ("lag", "incomplete")
 CALLS = (
@@ -59,33 +56,12 @@ class Vendor(Protocol):
         ...
 
 
-class Server(ThreadingHTTPServer):
-    """Listens, with a thread for each connection."""
+class Conversation(Handler):
+    """One connection to the stand-in."""
 
-    daemon_threads = True
-
-    def __init__(self, address: tuple[str, int], vendor: Vendor) -> None:
-        super().__init__(address, _Handler)
+    def __init__(self, vendor: Vendor, *given: Any) -> None:
         self.vendor = vendor
-
-    def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
-        # A client that was killed in the middle of its request is what this server is for.
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    @property
-    def vendor(self) -> Vendor:
-        if not isinstance(self.server, Server):
-            raise TypeError("this handler belongs to the stand-in's own server")
-        return self.server.vendor
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing: the ledger is the log."""
+        super().__init__(*given)  # which serves the connection
 
     def do_GET(self) -> None:
         self._answer()
@@ -97,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def _answer(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        raw = self.body()
         path = self.path.partition("?")[0]
         try:
             version = self._version()
@@ -138,10 +114,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 self.vendor.closing.wait()
             case "commit_rst":
-                self._reset()
+                self.reset()
             case "commit_half":
                 self._json(200, answer, keep=0.5)
-            case "commit_502" | "commit_504":
+            case "commit_409" | "commit_502" | "commit_504":
                 self._refuse(fault.removeprefix("commit_"))
             case _:
                 self._json(200, answer)
@@ -149,10 +125,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _refuse(self, fault: str) -> None:
         status, _, seconds = fault.partition(":")
         if status == "rst_before":
-            self._reset()
+            self.reset()
         elif status == "502":
             # This one comes from the edge, which speaks HTML.
-            self._send(502, b"<html><head><title>502</title></head><body><h1>502</h1><hr>cloudflare</body></html>", "text/html")
+            self.send(502, b"<html><head><title>502</title></head><body><h1>502</h1><hr>cloudflare</body></html>", "text/html")
         else:
             wait = {"Retry-After": seconds or "1"} if status in {"429", "529"} else {}
             self._error(int(status), _CODES[status], f"The stand-in was told to answer {status}.", wait)
@@ -162,18 +138,4 @@ class _Handler(BaseHTTPRequestHandler):
         self._json(status, body, headers=headers)
 
     def _json(self, status: int, body: Mapping[str, object], *, headers: Mapping[str, str] | None = None, keep: float = 1.0) -> None:
-        self._send(status, json.dumps(body).encode(), "application/json", headers=headers, keep=keep)
-
-    def _send(self, status: int, content: bytes, kind: str, *, headers: Mapping[str, str] | None = None, keep: float = 1.0) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Type": kind, "Content-Length": str(len(content)), **(headers or {})}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content[: int(len(content) * keep)])
-        self.close_connection = self.close_connection or keep < 1
-
-    def _reset(self) -> None:
-        # Lingering for 0 s turns the close into a reset.
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.connection.close()
-        self.close_connection = True
+        self.send(status, json.dumps(body).encode(), "application/json", headers=headers, keep=keep)

@@ -1,29 +1,23 @@
 """A stand-in for Ollama on the local machine, which can break off on purpose.
 
 It speaks `/api/chat` as version 0.33 of Ollama does, and `/v1/chat/completions` for the other dialect, and keeps what it was asked.
-`python -m halfway_report.standin_ollama` runs it; `demo_llm.py` puts a real model behind it.
+`python -m halfway_report.standin_ollama` runs it.
 """
 
 from __future__ import annotations
 
 import json
-import signal
-import socket
-import struct
-import sys
-import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import cast
+from typing import Any, cast
 
 import click
 
-from halfway_report.processes import end_with
 from halfway_report.standin_chat import DIALECTS, Answering, Dialect
+from halfway_report.standin_server import Handler, Local
 from halfway_report.standin_voices import Asked, Script, Voice
 
 # Before the first byte of an answer, in the middle of it, and at its end.
@@ -50,7 +44,7 @@ class Request:
     fault: str | None = None
 
 
-class StandinOllama:
+class StandinOllama(Local):
     """The server, in this process. `with StandinOllama(Script("…")) as ollama:` starts and stops it.
 
     models: name -> what it can, as `/api/show` says it. silent: it neither refuses nor tells that a prompt is too long, as old ones do.
@@ -59,34 +53,12 @@ class StandinOllama:
     def __init__(
         self, voice: Voice | None = None, *, port: int = 0, models: Mapping[str, tuple[str, ...]] | None = None, silent: bool = False
     ) -> None:
+        super().__init__(partial(_Conversation, self), port=port)
         self.voice: Voice = voice or Script("Nothing was scripted.")
         self.models = {_full(name): can for name, can in (models or {"tiny": ("completion",)}).items()}
         self.silent = silent
-        self.closing = threading.Event()
         self.requests: list[Request] = []
         self._faults: deque[str] = deque()
-        self._server = _Server(("127.0.0.1", port), self)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-
-    def __enter__(self) -> StandinOllama:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return self._server.server_port
-
-    @property
-    def url(self) -> str:
-        """What to give to a client as the address of Ollama."""
-        return f"http://127.0.0.1:{self.port}"
 
     @property
     def chats(self) -> list[Mapping[str, object]]:
@@ -108,43 +80,23 @@ class StandinOllama:
         return sha256(name.encode()).hexdigest()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, address: tuple[str, int], standin: StandinOllama) -> None:
-        super().__init__(address, _Handler)
-        self.standin = standin
-
-    def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
-        # A client that hangs up in the middle of an answer is what this server is for.
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
-
-
 class _Refused(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    @property
-    def standin(self) -> StandinOllama:
-        if not isinstance(self.server, _Server):
-            raise TypeError("this handler belongs to the stand-in's own server")
-        return self.server.standin
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing: `requests` is the log."""
+class _Conversation(Handler):
+    def __init__(self, standin: StandinOllama, *given: Any) -> None:
+        self.standin = standin
+        super().__init__(*given)  # which serves the connection
 
     def do_GET(self) -> None:
         self.standin.requests.append(Request(method="GET", path=self.path, body={}))
         models = self.standin.models
         match self.path:
             case "/":
-                self._send(200, b"Ollama is running", "text/plain; charset=utf-8")
+                self.send(200, b"Ollama is running", "text/plain; charset=utf-8")
             case "/api/version":
                 self._json(200, {"version": "0.33.0"})
             case "/api/tags":
@@ -153,14 +105,14 @@ class _Handler(BaseHTTPRequestHandler):
                 data = [{"id": name.removesuffix(":latest"), "object": "model", "owned_by": "library"} for name in models]
                 self._json(200, {"object": "list", "data": data})
             case _:
-                self._send(404, b"404 page not found", "text/plain")
+                self.send(404, b"404 page not found", "text/plain")
 
     def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        raw = self.body()
         dialect = DIALECTS.get(self.path)
         fault = self.standin.next_fault() if dialect is not None else None
         try:
-            body = _body(raw)
+            body = _parsed(raw)
             self.standin.requests.append(Request(method="POST", path=self.path, body=body, fault=fault))
             if fault in _AT_ONCE:
                 self._break(fault)
@@ -169,19 +121,19 @@ class _Handler(BaseHTTPRequestHandler):
             elif self.path == "/api/show":
                 self._json(200, self._shown(self._known(body.get("model"))))
             else:
-                self._send(404, b"404 page not found", "text/plain")
+                self.send(404, b"404 page not found", "text/plain")
         except _Refused as no:
             self._json(no.status, DIALECTS[self.path].error(str(no)) if dialect is not None else {"error": str(no)})
 
     def _break(self, fault: str) -> None:
         match fault:
             case "reset":
-                self._reset()
+                self.reset()
             case "hang":
                 self.close_connection = True
                 self.standin.closing.wait()
             case "html":  # something in between that is no model's server
-                self._send(200, b"<html>Please log in</html>", "text/html")
+                self.send(200, b"<html>Please log in</html>", "text/html")
             case _:
                 status, message = _ERRORS[fault]
                 self._json(status, {"error": message})
@@ -258,7 +210,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "noise":
                 self._chunk(b"\xff\xfe upstream closed\n")
             case "reset_midway":
-                return self._reset()
+                return self.reset()
             case "stall":
                 self.close_connection = True
                 self.standin.closing.wait()
@@ -281,24 +233,11 @@ class _Handler(BaseHTTPRequestHandler):
         }  # fmt: skip
 
     def _json(self, status: int, body: object) -> None:
-        self._send(status, json.dumps(body).encode(), "application/json; charset=utf-8")
-
-    def _send(self, status: int, content: bytes, kind: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        self.send(status, json.dumps(body).encode(), "application/json; charset=utf-8")
 
     def _chunk(self, content: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(content), content))
         self.wfile.flush()
-
-    def _reset(self) -> None:
-        # Lingering for 0 s turns the close into a reset.
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.connection.close()
-        self.close_connection = True
 
 
 _DETAILS: Mapping[str, object] = {
@@ -307,7 +246,7 @@ _DETAILS: Mapping[str, object] = {
 }  # fmt: skip
 
 
-def _body(raw: bytes) -> Mapping[str, object]:
+def _parsed(raw: bytes) -> Mapping[str, object]:
     if not raw:
         raise _Refused(400, "missing request body")
     try:
@@ -328,16 +267,9 @@ def _full(name: str) -> str:
 @click.option("--end-with-stdin", is_flag=True, help="Stop when standard input is closed.")
 def main(port: int, text: str, faults: tuple[str, ...], end_with_stdin: bool) -> None:
     """Run a stand-in for Ollama on 127.0.0.1."""
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda _number, _frame: stop.set())
-    with StandinOllama(Script(text), port=port) as standin:
-        standin.fail(*faults)
-        click.echo(standin.port)
-        click.echo(f"model tiny, {standin.url}", err=True)
-        if end_with_stdin:
-            end_with(sys.stdin.fileno())
-        stop.wait()
+    standin = StandinOllama(Script(text), port=port)
+    standin.fail(*faults)
+    standin.run("model tiny", end_with_stdin=end_with_stdin)
 
 
 if __name__ == "__main__":

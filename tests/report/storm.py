@@ -204,12 +204,6 @@ class Stage:
             else:
                 looking.h.app.control.retry(looking.run.id, UPLOAD, not_happened=True, evidence="no page", **said)
 
-    def again(self, step: str) -> None:
-        """A person lets a step be done again whose last attempt has proven nothing."""
-        with self.looking() as looking:
-            said = {"actor": "kim", "reason": "the disk is mended", "evidence": "there is no file, and no page"}
-            reading.retry(looking.h.app, looking.run.id, step, **said)
-
     def resume(self) -> None:
         with self.looking() as looking:
             reading.resume(looking.h.app, looking.run.id, actor="kim", reason="the cause is removed")

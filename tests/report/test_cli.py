@@ -482,7 +482,7 @@ def test_what_nobody_expected_leaves_its_trace_in_a_file(shell: Shell, monkeypat
     result = shell("runs")
     assert result.exit_code == 70
     assert len(result.stderr.splitlines()) == 1
-    (trace,) = tmp_path.glob("report-*.txt")
+    (trace,) = tmp_path.glob("halfway-*.txt")
     assert str(trace) in result.stderr
     assert "ZeroDivisionError" in trace.read_text()
 

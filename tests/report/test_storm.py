@@ -230,11 +230,7 @@ def damaged(build: Build, world: World, step: str, name: str, death: str) -> Non
             codes = {one.name: one.error_code for one in reading.show(looking.h.app, looking.run.id).steps if one.error_code}
         assert "ARTIFACT_DAMAGED" in codes.values(), codes
         assert (stage.notion.ledger.pages, list(stage.world.folder.glob("reports/shop/*.tmp"))) == ((), [])
-        (stopped,) = codes
-        if stopped == "SAVE_MARKDOWN":
-            stage.again(stopped)  # the dead worker may have saved the file, for all the database knows
-        else:
-            stage.resume()
+        stage.resume()
         assert stage.live() is not None
         with stage.looking() as looking:
             journal = looking.h.journal(looking.run)

@@ -169,12 +169,14 @@ def plain(build: Build, standin: Standin) -> Bench:
 # ── a lost answer ──
 
 
-@pytest.mark.parametrize("fault", ["commit_rst", "commit_half", "commit_502", "commit_504"])
+@pytest.mark.parametrize("fault", ["commit_rst", "commit_half", "commit_409", "commit_502", "commit_504"])
 def test_case_20_fault_B08_a_lost_answer_ends_with_the_page_that_was_made(bench: Bench, fault: str) -> None:
     bench.standin.fail("create", fault)
     run = bench.run()
     bench.one_page(run)
     assert "step.unknown" in bench.h.journal(run)
+    assert bench.page_id(bench.run(again="the day is asked for once more")) == bench.page.id
+    assert bench.standin.ledger.posts() == 1
 
 
 def test_case_20_fault_B08_an_answer_that_never_comes_ends_with_the_page_that_was_made(build: Build) -> None:
@@ -191,7 +193,7 @@ def test_case_20_what_may_have_happened_and_did_not_is_done_when_the_settle_time
 
 def test_case_21_fault_B08_an_index_that_lags_makes_no_second_page(bench: Bench) -> None:
     bench.standin.pages.lag = timedelta(seconds=60)
-    bench.standin.fail("create", "commit_504")
+    bench.standin.fail("create", "commit_409")
     run = bench.start()
     with bench.h.worker():
         bench.h.wait_for(run, UPLOAD, "UNKNOWN")
@@ -370,7 +372,7 @@ def test_a_changed_report_updates_the_page_that_is_ours(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("call", ["content", "update"])
-@pytest.mark.parametrize("fault", ["commit_504", "504"])
+@pytest.mark.parametrize("fault", ["commit_409", "commit_504", "504"])
 def test_case_20_a_lost_answer_to_a_change_ends_with_the_changed_page(bench: Bench, call: str, fault: str) -> None:
     bench.run()
     bench.standin.fail(call, fault)

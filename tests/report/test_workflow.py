@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -13,9 +13,7 @@ import pytest
 
 from halfway import Halfway, Run
 from halfway_report import reading
-from halfway_report.generators import Desk, Task, Written
 from halfway_report.models import Day
-from halfway_report.outline import Outline
 from halfway_report.settings import NotionSettings, ProjectSettings, ReportSettings
 from halfway_report.standin import TOKEN, Standin
 from halfway_report.standin_ledger import DATA_SOURCE
@@ -26,43 +24,26 @@ DAY = Day(project="shop", date=date(2026, 9, 30))
 TIMEOUT = timedelta(seconds=60)
 
 
-class Counting(Outline):
-    """The outline, counting how often it is asked, and failing first if it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls = 0
-        self.text: str | None = None
-
-    def write(self, task: Task, desk: Desk, /) -> Written:
-        self.calls += 1
-        return super().write(task, desk) if self.text is None else Written(text=self.text)
-
-
 class Bench:
     """One deployment with a worker of its own for each piece of work."""
 
-    def __init__(self, folder: Path, repo: Scratch, standin: Standin, *, timeout: timedelta) -> None:
+    def __init__(self, folder: Path, repo: Scratch, standin: Standin) -> None:
         self.folder = folder
-        self.generator = Counting()
         self.standin = standin
         self.settings = ReportSettings(
             projects={"shop": ProjectSettings(repositories=(repo.path,))},
             out=folder / "reports",
-            notion=NotionSettings(data_source_id=DATA_SOURCE, url=standin.url, settle=timedelta(0), timeout=timeout),
+            notion=NotionSettings(data_source_id=DATA_SOURCE, url=standin.url, settle=timedelta(0)),
         )
-        self.report: DailyReport = daily_report(self.settings, self.generator)
-        self.app = self.build()
-
-    def build(self) -> Halfway:
-        return Halfway(f"sqlite:///{self.folder / 'runs.sqlite3'}", workflows=[self.report.workflow], artifacts=self.folder / "artifacts")
+        self.report: DailyReport = daily_report(self.settings)
+        self.app = Halfway(f"sqlite:///{folder / 'runs.sqlite3'}", workflows=[self.report.workflow], artifacts=folder / "artifacts")
 
     @property
     def path(self) -> Path:
         return self.folder / "reports" / "shop" / "2026-09-30.md"
 
-    def start(self, *, again: str | None = None) -> Run[Day]:
-        return self.work(self.app.start(self.report.workflow, DAY, again=again))
+    def start(self) -> Run[Day]:
+        return self.work(self.app.start(self.report.workflow, DAY))
 
     def resume(self, run: Run[Day]) -> Run[Day]:
         reading.resume(self.app, run.id, actor="tester", reason="the cause is removed")
@@ -72,65 +53,15 @@ class Bench:
         with self.app.worker():
             return self.app.result(run, timeout=TIMEOUT)
 
-    def page_id(self, run: Run[Day]) -> str:
-        assert self.report.upload_notion is not None
-        return run.output(self.report.upload_notion).id
-
-    def attempts(self, run: Run[Day], step: str) -> int:
-        return reading.show(self.app, run.id).step(step).attempts
-
 
 @pytest.fixture
-def build(tmp_path: Path, repo: Scratch, standin: Standin, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[timedelta], Bench]]:
-    """Makes a deployment whose upload has this much time."""
+def bench(tmp_path: Path, repo: Scratch, standin: Standin, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.setenv("NOTION_TOKEN", TOKEN)
     repo.commit("Rotate the tokens", "2026-09-30T09:00:00+00:00")
     repo.commit("Say how to start", "2026-09-30T10:00:00+00:00")
-    with ExitStack() as opened:
-
-        def make(timeout: timedelta) -> Bench:
-            bench = Bench(tmp_path, repo, standin, timeout=timeout)
-            opened.callback(bench.app.close)
-            return bench
-
-        yield make
-
-
-@pytest.fixture
-def bench(build: Callable[[timedelta], Bench]) -> Bench:
-    return build(timedelta(seconds=30))
-
-
-def test_a_report_is_written_checked_saved_and_uploaded_once(bench: Bench, repo: Scratch) -> None:
-    before = repo.footprint()
-    run = bench.start()
-    assert run.status == "SUCCESS"
-    (page,) = bench.standin.ledger.pages
-    assert page.markdown == bench.path.read_text()
-    assert page.id == bench.page_id(run)
-    assert page.properties["ExternalId"] == "daily-report:shop:2026-09-30"
-    assert page.properties["RunId"] == run.id
-    assert run.output(bench.report.validate_report).sha256 == run.output(bench.report.save_markdown).sha256
-    assert repo.footprint() == before
-
-
-def test_a_second_start_for_the_day_is_the_same_run_and_does_nothing(bench: Bench) -> None:
-    first = bench.start()
-    second = bench.start()
-    assert (second.id, second.created) == (first.id, False)
-    assert bench.generator.calls == 1
-    assert bench.standin.ledger.posts() == 1
-
-
-def test_a_bad_report_is_neither_saved_nor_uploaded(bench: Bench) -> None:
-    bench.generator.text = "# Daily report\n\nNothing."
-    stopped = bench.start()
-    assert stopped.status == "MANUAL_REQUIRED"
-    assert stopped.failure is not None
-    assert stopped.failure.code == "INVALID_OUTPUT"
-    assert "MISSING_HEADING" in stopped.failure.message
-    assert not bench.path.exists()
-    assert bench.standin.ledger.requests == ()
+    made = Bench(tmp_path, repo, standin)
+    with closing(made.app):
+        yield made
 
 
 def test_a_file_that_a_person_wrote_is_left_and_nothing_is_uploaded(bench: Bench) -> None:
@@ -160,19 +91,6 @@ def test_without_notion_the_report_ends_with_the_file(tmp_path: Path, repo: Scra
     app.close()
     assert run.status == "SUCCESS"
     assert "No commits were made" in Path(run.output(report.save_markdown).path).read_text()
-
-
-def test_a_folder_that_cannot_be_written_asks_a_person_and_is_resumed_without_the_generator(bench: Bench) -> None:
-    bench.path.parent.parent.mkdir()
-    bench.path.parent.write_text("a file where the folder should be")
-    stopped = bench.start()
-    assert stopped.status == "MANUAL_REQUIRED"
-    assert stopped.failure is not None
-    assert (stopped.failure.code, str(bench.path.parent) in stopped.failure.message) == ("FOLDER_UNUSABLE", True)
-    assert bench.attempts(stopped, "SAVE_MARKDOWN") == 1
-    bench.path.parent.unlink()
-    assert bench.resume(stopped).status == "SUCCESS"
-    assert bench.generator.calls == 1
 
 
 def test_a_file_system_without_room_leaves_no_half_a_report(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast
 
 from halfway.app import Halfway
 from halfway.authoring.retention import FOR_EVER
-from halfway.cli.mishaps import keep_trace
+from halfway.command import keep_trace
 from halfway.control.reading import Control
 from halfway.errors import HalfwayError, InvalidInput
 

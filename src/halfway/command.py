@@ -1,0 +1,119 @@
+"""The root of a command line, of halfway's own and of an application's: each error becomes one line and a documented exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import click
+
+from halfway.errors import Exit
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mishap:
+    """What is told about an error."""
+
+    command: str
+    code: str
+    told: str  # in the chosen language
+    exit: int
+    params: Mapping[str, object] = field(default_factory=dict[str, object])
+    message: str = ""  # for programs, where that is less than what is told
+
+    def line(self) -> str:
+        return f"{self.command}: {' '.join(self.told.split())}"
+
+    def json(self) -> str:
+        return json.dumps({"code": self.code, "message": self.message or self.told, "params": self.params}, ensure_ascii=False, default=str)
+
+
+class Root(click.Group):
+    """Commands with one place where they end, well or not. A program says which language it speaks, and what an error means."""
+
+    def __init__(self, name: str, *, help: str) -> None:
+        super().__init__(name, help=help, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+        self.params.append(_lang_option())
+        click.version_option(package_name="halfway", message="%(prog)s %(version)s")(self)
+
+    def speak(self, language: str | None) -> None:
+        """Chooses the language; without one, that of the environment."""
+        raise NotImplementedError
+
+    def mishap(self, error: Exception) -> Mishap:
+        """What is told about an error, whichever it is."""
+        raise NotImplementedError
+
+    def main(
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, complete_var: str | None = None,
+        standalone_mode: bool = True, windows_expand_args: bool = True, **extra: Any,
+    ) -> Any:  # fmt: skip
+        """Runs a command; always ends in SystemExit with one of the documented exit codes."""
+        args = list(sys.argv[1:] if args is None else args)
+        name = prog_name or self.name or ""
+        if os.environ.get("NO_COLOR"):
+            extra.setdefault("color", False)
+        self.speak("en" if "--json" in args else given(args, "--lang"))  # what programs read is never translated
+        code: object = Exit.OK
+        try:
+            self._main_shell_completion(extra, name, complete_var)
+            with self.make_context(name, args, **extra) as context:
+                code = self.invoke(context)
+            sys.stdout.flush()
+        except click.exceptions.Exit as ended:
+            code = ended.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            code = INTERRUPTED
+        except BrokenPipeError:
+            _leave_quietly()
+        except Exception as error:
+            code = _report(self.mishap(error), as_json="--json" in args)
+        sys.exit(int(code) if isinstance(code, int) else Exit.OK)
+
+
+def given(args: Sequence[str], option: str) -> str | None:
+    """The value of an option, before anything is parsed: an error in parsing is told in the right language, too."""
+    for number, argument in enumerate(args):
+        if argument == "--":
+            return None
+        if argument.startswith(f"{option}="):
+            return argument.partition("=")[2]
+        if argument == option and number + 1 < len(args):
+            return args[number + 1]
+    return None
+
+
+def keep_trace(error: BaseException) -> str:
+    """Writes a traceback into a file that only this user can read, and answers its path."""
+    descriptor, path = tempfile.mkstemp(prefix="halfway-", suffix=".txt")
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.writelines(traceback.format_exception(error))
+    return path
+
+
+def _lang_option() -> click.Option:
+    return click.Option(
+        ["--lang"], metavar="LANG", expose_value=False, help="Language of the answers: en or ko; else HALFWAY_LANG, then the locale."
+    )
+
+
+def _report(mishap: Mishap, *, as_json: bool) -> int:
+    try:
+        click.echo(mishap.json() if as_json else mishap.line(), err=True)
+    except OSError:
+        return mishap.exit
+    return mishap.exit
+
+
+def _leave_quietly() -> NoReturn:
+    """Whoever reads the output has gone; Python must not complain about that at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(Exit.OK)
