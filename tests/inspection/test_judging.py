@@ -235,6 +235,13 @@ def test_what_makes_a_trial_of_it(made: Step, code: str) -> None:
     assert codes(flow(made)) == (Verdict.LIMITED, [code])
 
 
+def test_l8_a_repeat_whose_number_is_not_known_is_not_within_bounds() -> None:
+    made = flow(step(effect(Kind.GIT), repeaters=(replace(RETRIED, bound=None),)), step(effect(Kind.GIT), name="b", repeaters=(RETRIED,)))
+    assert [one.said.text for one in judged(made).reasons] == [
+        "{step} is repeated automatically", "{step} is repeated automatically, within bounds",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "made",
     [

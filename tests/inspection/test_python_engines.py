@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import textwrap
 
+import pytest
+
 from halfway.inspection.model import Bearing, Kind, Mark, Receiver, Repeating, Starting, When
 from tests.inspection.python_samples import one, read, step
 
@@ -80,6 +82,34 @@ def test_an_activity_that_was_not_given_is_unread_and_repeated_all_the_same():
     undo = step(flow, "undo")
     assert Mark.RECOVERY in undo.marks
     assert {edge.when for edge in flow.edges if edge.after == undo.id} == {When.ERROR}
+
+
+@pytest.mark.parametrize(
+    ("body", "known"),
+    [
+        ("await asyncio.sleep(1)", False), ('"""Charges."""\n    ...', False), ("raise NotImplementedError", False),
+        ('activity.logger.info("x")\n    await asyncio.sleep(1)\n    return "done"', False), ("return 1 + 1", True), ('return "x"', True),
+    ],
+)  # fmt: skip
+def test_an_activity_that_only_waits_stands_for_work_that_nobody_knows(body: str, known: bool) -> None:
+    flow = one(f"""
+import asyncio
+from temporalio import activity, workflow
+
+@activity.defn
+async def charge(order):
+    {body}
+
+@workflow.defn
+class Shop:
+    @workflow.run
+    async def run(self, order):
+        await workflow.execute_activity(charge, order, start_to_close_timeout=timedelta(seconds=10))
+""")
+    unknown = [step for step in flow.steps if step.effect is not None and step.effect.kinds == {Kind.UNKNOWN}]
+    assert [(step.name, step.opaque, [again.bound for again in step.repeaters if again.automatic]) for step in unknown] == (
+        [] if known else [("charge", None, [None])]
+    )
 
 
 def test_an_activity_without_its_workflow_stands_alone_with_the_default():

@@ -191,7 +191,9 @@ def _limits_of(case: Case, step: Step) -> Iterator[Reason]:
     answer, why = repeatable(step)
     told = {"step": step.name}
     if answer in DOUBTED and automatic(step):
-        yield Reason("L8", Said("{step} is repeated automatically, within bounds", told), step.id)
+        bounded = all(one.bound is not None for one in automatic(step))
+        said = Said("{step} is repeated automatically, within bounds", told) if bounded else Said("{step} is repeated automatically", told)
+        yield Reason("L8", said, step.id)
     elif answer in DOUBTED:
         yield Reason("L1", Said("{step} must not be done twice, and only a person repeats it", told), step.id)
     elif answer is Repeatable.GUARDED and (step.guard is None or not step.guard_is_proof):

@@ -109,7 +109,7 @@ def _requested(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) ->
 def _body(call: ast.Call, frame: Frame) -> str:
     """What is sent, as far as it is written down."""
     told = entries(keyword(call, "json", "data"), frame)
-    return ", ".join(f"{key}: {value.value}" for key, value in told if isinstance(value, ast.Constant))
+    return ", ".join(f"{key}: {value.value!r}" for key, value in told if isinstance(value, ast.Constant))
 
 
 def _url(url: ast.expr | None, call: ast.Call, frame: Frame) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from halfway.inspection.formats.python.building import Plan, flow
 from halfway.inspection.formats.python.effects import Seen, unknown
 from halfway.inspection.formats.python.frames import Frame, dotted, keyword, number
-from halfway.inspection.formats.python.names import Module, Program
+from halfway.inspection.formats.python.names import Function, Module, Program
 from halfway.inspection.formats.python.starting import by_person, decorated, head, trigger, walked
 from halfway.inspection.formats.python.walk import Around, Found, Walk
 from halfway.inspection.model import Flow, Gate, Mark, Repeater, Repeating, Starting, Unread
@@ -132,9 +132,10 @@ class _Temporal:
         handed = call.args[1:2] or _args(call)
         carried = ast.Call(func=call.args[0], args=list(handed), keywords=[])
         ast.copy_location(carried, call)
-        if target is not None and walk.follow(*target, carried, inner, frame):
+        stands_for = target is not None and _stands_for(target[0].functions[target[1]])
+        if target is not None and not stands_for and walk.follow(*target, carried, inner, frame):
             return
-        opaque = Unread(name, MISSING, frame.module.span(call))
+        opaque = None if stands_for else Unread(name, MISSING, frame.module.span(call))
         seen = Seen(replace(unknown("", f"execute_activity({name})"), told=name), limit, timeout_known=True)
         marks = frozenset({Mark.RECOVERY}) if around.handles else frozenset[Mark]()
         walk.add(Found(node=call, statement=walk.statement, around=inner, name=name, seen=seen, opaque=opaque, marks=marks))
@@ -169,6 +170,25 @@ class _Temporal:
             return
         opaque = Unread(name, MISSING, around.frame.module.span(call))
         walk.add(Found(node=call, statement=walk.statement, around=around, name=name, seen=Seen(unknown("", name)), opaque=opaque))
+
+
+def _stands_for(function: Function) -> bool:
+    """Whether the body does nothing but wait: it stands for work that is not written here, and nobody knows what that does."""
+    waits = False
+    for one in function.body:
+        match one:
+            case ast.Expr(value=ast.Constant(value=str())) | ast.Return(value=None | ast.Constant()):
+                pass
+            case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.Raise(exc=ast.Name(id="NotImplementedError")):
+                waits = True
+            case ast.Expr(value=ast.Await(value=ast.Call(func=func))) | ast.Expr(value=ast.Call(func=func)):
+                last = ast.unparse(func).rpartition(".")[2]
+                if last not in ("sleep", "print", "info", "debug", "warning"):
+                    return False
+                waits = waits or last == "sleep"
+            case _:
+                return False
+    return waits
 
 
 def _args(call: ast.Call) -> list[ast.expr]:
