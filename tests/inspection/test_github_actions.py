@@ -600,3 +600,28 @@ def test_whatever_stands_there_is_read(jobs: str) -> None:
 def test_no_runs_are_told_of() -> None:
     source = Source(PATH, "on: push\njobs: {a: {steps: []}}\n")
     assert list(GithubActions().runs(source, given(source))) == []
+
+
+def test_an_action_of_the_project_that_was_not_given_says_whether_it_was_handed_anything() -> None:
+    flow = workflow("""
+        on: push
+        env: {REGION: eu}
+        jobs:
+          ship:
+            steps:
+              - uses: ./.github/actions/install
+              - uses: ./.github/actions/install-tool
+                with: {key: "${{ secrets.KEY }}"}
+              - uses: ./.github/actions/deploy
+              - uses: ./.github/actions/prepare
+                with: {token: "${{ secrets.GITHUB_TOKEN }}"}
+          call:
+            uses: acme/flows/.github/workflows/check.yml@v1
+          inherits:
+            uses: acme/flows/.github/workflows/check.yml@v1
+            secrets: inherit
+    """)
+    handed = [(step.opaque.what.rpartition("/")[2], step.extra.get("handed", "")) for step in flow.steps if step.opaque]
+    assert handed[:4] == [("install", "nothing"), ("install-tool", ""), ("deploy", ""), ("prepare", "nothing")]
+    assert handed[4:] == [("check.yml@v1", "nothing"), ("check.yml@v1", "")]
+    assert [step.ends_after for step in flow.steps if step.timeout_known] == [21_600.0] * 4

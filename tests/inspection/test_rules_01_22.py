@@ -428,6 +428,19 @@ def test_r10_is_silent_with_a_group_and_for_what_does_not_meet() -> None:
     assert only("R-10", flow(step("up", 10, DEPLOY), triggers=starts, guards=(guard(unit="test"),)))[2] == "up"
 
 
+def test_r10_two_events_are_about_two_records_unless_both_look_for_one() -> None:
+    events = (trigger(Starting.EVENT),)
+    merged = effect(Kind.RECORD, repeat=Repeat.MERGES, told="upsert row")
+    silent(
+        "R-10",
+        flow(step("row", 10, merged), triggers=(trigger(Starting.SCHEDULE),)),
+        flow(step("stock", 10, STOCK), triggers=events),
+    )
+    assert only("R-10", flow(step("stock", 10, STOCK, guard=span(9), identity=identity(Bearing.NONE)), triggers=events))[2] == "stock"
+    assert only("R-10", flow(step("stock", 10, STOCK), triggers=(*events, trigger(Starting.SCHEDULE))))[2] == "stock"
+    assert only("R-10", flow(step("pay", 10, PAY), triggers=events))[2] == "pay"
+
+
 # ── R-11 ──
 
 
@@ -578,6 +591,13 @@ def test_r15_nothing_ends_a_step_that_hangs() -> None:
     assert "The wait wait" in text("R-15", wait)
 
 
+def test_r15_names_the_limit_that_the_engine_has_of_its_own() -> None:
+    bad = flow(step("up", 10, DEPLOY, timeout_known=True, ends_after=21_600.0))
+    assert only("R-15", bad) == ("R-15", "LOW", "up", [10])
+    assert text("R-15", bad) == "No limit of time is set for helm upgrade: when it hangs, only the engine's own ends it, after 6 hours."
+    silent("R-15", flow(step("up", 10, DEPLOY, timeout_known=True, ends_after=900.0)))
+
+
 def test_r15_is_silent_with_a_timeout_and_where_the_format_has_none() -> None:
     silent(
         "R-15",
@@ -667,6 +687,7 @@ def test_r18_it_is_marked_before_it_is_done() -> None:
         step("mail", 12, MAIL, guard=span(8)),
     )
     assert only("R-18", flow(*looked)) == ("R-18", "HIGH", "claim", [10, 12])
+    assert only("R-18", flow(claim, step("chat", 12, CHAT))) == ("R-18", "MEDIUM", "claim", [10, 12])
 
 
 def test_r18_is_silent_with_two_states_or_a_mark_that_is_taken_back() -> None:

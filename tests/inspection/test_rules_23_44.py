@@ -218,6 +218,14 @@ def test_r44_says_what_was_not_given() -> None:
     assert only("R-44", flow(step("deploy", 10, DEPLOY, opaque=unread(), gate=approval()))) == ("R-44", "MEDIUM", "deploy", [10])
 
 
+def test_r44_is_low_where_little_can_be_in_it() -> None:
+    assert only("R-44", flow(step("install", 10, opaque=unread(), extra={"handed": "nothing"}))) == ("R-44", "LOW", "install", [10])
+    gated = step("install", 10, opaque=unread(), extra={"handed": "nothing"}, gate=approval())
+    assert only("R-44", flow(gated))[1] == "MEDIUM"
+    inferred = replace(LOOK, certain=False)
+    assert only("R-44", flow(step("list", 10, inferred, opaque=unread(), repeaters=(RETRY,)))) == ("R-44", "LOW", "list", [10, 80])
+
+
 def test_r44_is_graver_when_it_is_done_again_by_itself() -> None:
     bad = flow(step("first", 10, opaque=unread()), step("second", 20, opaque=unread(20), repeaters=(RETRY,)))
     assert only("R-44", bad) == ("R-44", "HIGH", "second", [20, 80])
@@ -266,6 +274,11 @@ def test_r32_asks_who_stands_behind_a_gate() -> None:
     assert only("R-32", flow(step("pay", 20, PAY, gate=approval(5)), step("mail", 30, MAIL))) == ("R-32", "LOW", "pay", [20, 5])
     before = flow(step("pay", 20, PAY), step("ask", 30, gate=approval(30)))
     assert only("R-32", before) == ("R-32", "MEDIUM", "pay", [20])
+
+
+def test_r32_a_pull_request_asks_for_its_approval_itself() -> None:
+    made = effect(Kind.CREATE, Kind.NOTIFY, told="gh pr create", action="github.pull.create")
+    silent("R-32", flow(step("propose", 10, made)))
 
 
 def test_r32_credits_a_named_approver_and_is_silent_about_the_rest() -> None:
@@ -340,6 +353,7 @@ def test_r29_credits_who_hears() -> None:
         flow(pay, enabled=False),
         flow(pay, format="github-actions", triggers=(trigger(Starting.PUSH),)),
         flow(step("look", 10, LOOK)),
+        flow(pay, triggers=(trigger(Starting.MANUAL),)),
     )
 
 

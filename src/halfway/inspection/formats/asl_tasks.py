@@ -19,6 +19,7 @@ _KEY = re.compile(
 )
 _STABLE = re.compile(r"\$\$\.Execution|\$states\.context\.Execution|\$states\.input|\$\.\w|\$[a-z]\w*")
 _ADDRESS = re.compile(r"^(?:PhoneNumber|ToAddresses|CcAddresses|DestinationPhoneNumber|To|Recipient)(?:\.\$)?$")
+_NAME = re.compile(r"\[['\"]([^\[\]]*)['\"]\]$")
 _DYNAMIC = re.compile(r"^\$|\{%")
 
 
@@ -73,7 +74,8 @@ def _given(node: Node) -> Node:
 
 
 def _name(node: Node) -> str:
-    return node.span.at.rpartition(".")[2].strip("[]'\"")
+    quoted_name = _NAME.search(node.span.at)
+    return quoted_name[1] if quoted_name else node.span.at.rpartition(".")[2]
 
 
 def _function(node: Node) -> str:

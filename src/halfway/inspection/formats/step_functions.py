@@ -172,6 +172,8 @@ def _task(state: State, machine: Machine, found: _Found, given: Given, order: in
     effect = effect_of(node, given.knowledge)
     waits = ".waitForTaskToken" in resource.text or ":activity:" in resource.text
     timeout, known, facts = _timeout(node, source)
+    # A call that is answered at once ends by itself, a function after minutes; only who waits for another's end may wait for ever.
+    known = timeout is not None or (known and (waits or ".sync" in resource.text))
     heartbeat = node.get("HeartbeatSeconds")
     extra = {"resource": resource.text, "branch": "failure" if state.name in machine.failing else ""}
     if waits:

@@ -12,6 +12,8 @@ NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to
 UNNAMED = "Something holds {what} back until it is let pass; who may do so is not in the files and has to be asked."
 MOST_FACTS = 3
 MADE_ONLY = frozenset({Kind.CREATE})
+ASKS_ITSELF = "github.pull."
+"""Who makes a pull request asks for the approval of what is in it."""
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -43,7 +45,7 @@ def _weight(step: Step) -> int:
 
 
 def _is_for_people(step: Step) -> bool:
-    if step.effect is None or not step.effect.consequential or tells_team(step):
+    if step.effect is None or not step.effect.consequential or tells_team(step) or step.effect.action.startswith(ASKS_ITSELF):
         return False
     return Mark.FAILURE_NOTICE not in step.marks
 

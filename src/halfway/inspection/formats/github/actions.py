@@ -96,6 +96,14 @@ def _doubtful(uses: str, given: Mapping[str, str]) -> bool:
     return bool(_OUTWARD.search(name)) or any("secrets." in value and "GITHUB_TOKEN" not in value for value in given.values())
 
 
+def handed(uses: str, *given: Node) -> dict[str, str]:
+    """Whether what was not read is neither called after an effect nor gets a secret to have one with."""
+    name = told(uses)
+    likely = _OUTWARD.search(name) and not _HARMLESS.search(name)
+    secret = any(re.search(r"\bsecrets\b(?!\.GITHUB_TOKEN)", text) for node in given for text in _all(node))
+    return {} if likely or secret else {"handed": "nothing"}
+
+
 def _step(step: Node, uses: str, frame: Frame) -> Step:
     node = step.get("uses")
     return Step(
@@ -109,6 +117,7 @@ def _step(step: Node, uses: str, frame: Frame) -> Step:
         repeaters=frame.repeaters,
         timeout=frame.timeout,
         timeout_known=frame.timeout_known,
+        ends_after=frame.ends_after,
         on_error=frame.on_error,
         gate=frame.gate,
         condition=frame.condition,

@@ -11,7 +11,7 @@ from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.origin import Origin
 from halfway.inspection.formats.bash.script import Script
 from halfway.inspection.formats.bash.steps import drafts
-from halfway.inspection.formats.github.actions import action, local, sources, told
+from halfway.inspection.formats.github.actions import action, handed, local, sources, told
 from halfway.inspection.formats.github.expressions import HOPS, Job, never, placed, when
 from halfway.inspection.formats.github.inputs import Broken, marked
 from halfway.inspection.formats.sequence import Draft, slug
@@ -108,7 +108,8 @@ def _bare(step: Node, frame: Frame, gate: Gate | None = None, opaque: Unread | N
     first = Span(node.span.file, node.first_line, at=node.span.at)
     return Step(
         id=frame.id, name=frame.name or quoted(node.text.split("\n", 1)[0], 80), unit=frame.unit, scope=frame.scope, order=0, span=first,
-        quote=frame.source.fact(first).quote, repeaters=frame.repeaters, timeout=frame.timeout, timeout_known=True, on_error=frame.on_error,
+        quote=frame.source.fact(first).quote, repeaters=frame.repeaters, timeout=frame.timeout, timeout_known=True,
+        ends_after=frame.ends_after, on_error=frame.on_error,
         gate=gate or frame.gate, condition=frame.condition, needs_output_of=frame.needs, opaque=opaque, extra=dict(frame.extra),
     )  # fmt: skip
 
@@ -157,7 +158,10 @@ def _local(step: Node, uses: str, frame: Frame, making: Making) -> Iterator[Draf
     source = next((found for path in local(frame.source, uses) if (found := frame.given.beside(frame.source, path)) is not None), None)
     root = None if source is None else source.yaml
     if source is None or root is None or making.depth >= MOST_ACTIONS:
-        yield Draft(_bare(step, frame, opaque=Unread(uses, NOT_GIVEN, step.get("uses").span)), frame.when, wide=True)
+        job = making.job
+        extra = handed(uses, *(owner.get(part) for owner, part in ((step, "with"), (step, "env"), (job.node, "env"), (job.root, "env"))))
+        bare = _bare(step, replace(frame, extra={**frame.extra, **extra}), opaque=Unread(uses, NOT_GIVEN, step.get("uses").span))
+        yield Draft(bare, frame.when, wide=True)
         return
     if root.get("runs", "using").text != "composite":
         yield Draft(_bare(step, frame, opaque=Unread(uses, A_PROGRAM, step.get("uses").span)), frame.when, wide=True)
