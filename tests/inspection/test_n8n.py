@@ -559,3 +559,9 @@ def test_in_a_circle_the_items_are_those_that_came_in_and_not_what_went_round() 
     assert step_of(drawn, "Load").needs_output_of == ("Pages",)
     assert step_of(drawn, "Write").needs_output_of == ("Load",)
     assert "Write" in step_of(drawn, "Done").needs_output_of
+
+
+@pytest.mark.parametrize(("start", "again"), [("formTrigger", []), ("chatTrigger", []), ("webhook", [Repeating.REDELIVERY])])
+def test_what_a_person_sends_by_a_browser_is_not_delivered_again(start: str, again: list[Repeating]) -> None:
+    step = step_of(chain(node("Start", start), node("Mail", "gmail")), "Mail")
+    assert [one.kind for one in step.repeaters if one.automatic] == again

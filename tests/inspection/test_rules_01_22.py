@@ -422,6 +422,7 @@ def test_r10_is_silent_with_a_group_and_for_what_does_not_meet() -> None:
         flow(step("up", 10, DEPLOY), triggers=starts, guards=(guard(unit="job"),)),
         flow(step("up", 10, DEPLOY), triggers=(trigger(Starting.CALL),)),
         flow(step("up", 10, DEPLOY)),
+        flow(step("up", 10, effect(Kind.DEPLOY, told="aws cloudformation deploy")), triggers=starts),
         flow(step("pay", 10, PAY, identity=identity(Bearing.STABLE)), triggers=starts),
         flow(step("ticket", 10, TICKET), triggers=starts),
     )
@@ -579,6 +580,12 @@ def test_r14_is_silent_after_a_look_and_for_the_own_team() -> None:
     )
 
 
+def test_r14_the_limit_of_the_whole_ends_its_retry_too() -> None:
+    slow: dict[str, Any] = {"timeout": 60.0, "repeaters": (RETRY,)}
+    assert only("R-14", flow(step("post", 10, POST, **slow)))[1] == "HIGH"
+    silent("R-14", flow(step("post", 10, POST, **slow, extra={"limit": "whole"})))
+
+
 # ── R-15 ──
 
 
@@ -621,6 +628,7 @@ def test_r16_is_silent_when_the_id_is_kept_or_another_one_is_known() -> None:
         flow(step("make", 10, TICKET, kept=(span(11),))),
         flow(step("make", 10, TICKET, identity=identity(Bearing.NATURAL))),
         flow(step("make", 10, TICKET, guard=span(9))),
+        flow(step("make", 10, effect(Kind.CREATE, certain=False), opaque=Unread("shop.make", "why", span(10)))),
         flow(step("mail", 10, MAIL)),
     )
 
@@ -768,7 +776,10 @@ def test_r20_is_silent_when_it_is_taken_back_or_cannot_be() -> None:
         flow(step("stock", 10, STOCK, unit="a"), step("ship", 20, TICKET, unit="b", fallible=False), **joined),
         flow(step("stock", 10, STOCK, unit="a"), ship, edges=edges("stock", "ship")),
         flow(step("stock", 10, STOCK, unit="a"), undoes=True),
-    )
+        # Round a loop the next item follows, and leaves the last one whole.
+        flow(step("price", 5, TICKET, unit="p", undo=Undo("drop", span(6))), step("stock", 10, STOCK, unit="a"),
+             edges=(edge("price", "stock"), edge("stock", "price")), undoes=True),
+    )  # fmt: skip
 
 
 # ── R-21 ──

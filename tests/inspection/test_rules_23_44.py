@@ -277,8 +277,16 @@ def test_r32_asks_who_stands_behind_a_gate() -> None:
 
 
 def test_r32_a_pull_request_asks_for_its_approval_itself() -> None:
-    made = effect(Kind.CREATE, Kind.NOTIFY, told="gh pr create", action="github.pull.create")
+    made = effect(Kind.CREATE, Kind.NOTIFY, told="gh pr create", action="github.pull")
     silent("R-32", flow(step("propose", 10, made)))
+    assert only("R-32", flow(step("merge", 10, replace(made, action="github.pull.merge"))))[2] == "merge"
+
+
+def test_r32_rows_and_words_at_a_project_weigh_least() -> None:
+    row = effect(Kind.RECORD, told="UPDATE rows", action="db.update")
+    comment = effect(Kind.CREATE, Kind.NOTIFY, told="gh issue comment", action="github.comment")
+    assert only("R-32", flow(step("row", 5, row), step("comment", 6, comment))) == ("R-32", "LOW", "row", [5, 6])
+    assert only("R-32", flow(step("row", 5, row), step("mail", 6, MAIL))) == ("R-32", "MEDIUM", "mail", [6, 5])
 
 
 def test_r32_credits_a_named_approver_and_is_silent_about_the_rest() -> None:
@@ -341,6 +349,20 @@ def test_r29_a_failure_reaches_nobody() -> None:
     assert only("R-29", bad) == ("R-29", "MEDIUM", "", [10, 3])
     assert text("R-29", bad) == "When POST pay.example fails, nobody is told: the half that is done stays until somebody happens to look."
     assert only("R-29", replace(bad, format="github-actions")) == ("R-29", "MEDIUM", "", [10, 3])
+
+
+def test_r29_names_what_matters_most_and_is_low_where_only_the_team_misses_a_message() -> None:
+    starts = (trigger(Starting.SCHEDULE, 3),)
+    assert only("R-29", flow(step("chat", 5, CHAT), step("pay", 10, PAY), triggers=starts)) == ("R-29", "MEDIUM", "", [10, 3])
+    assert only("R-29", flow(step("chat", 5, CHAT), triggers=starts)) == ("R-29", "LOW", "", [5, 3])
+
+
+def test_r29_looks_at_what_starts_without_anybody_in_front_of_it() -> None:
+    starts = (trigger(Starting.MANUAL, 3), trigger(Starting.EVENT, 4))
+    by_hand = step("fill", 5, PAY, repeaters=(repeater(Repeating.MANUAL, None, 3),))
+    by_form = step("order", 6, MAIL, repeaters=(repeater(Repeating.MANUAL, None, 4),))
+    silent("R-29", flow(by_hand, triggers=starts))
+    assert only("R-29", flow(by_hand, by_form, triggers=starts)) == ("R-29", "MEDIUM", "", [6, 4])
 
 
 def test_r29_credits_who_hears() -> None:

@@ -332,3 +332,12 @@ def test_a_function_whose_state_is_named_after_a_look_is_inferred_to_read(state:
     (step,) = only(READER, "look.asl.json", text).steps
     assert step.effect is not None
     assert (kind in step.effect.kinds, step.effect.certain, step.opaque is not None) == (True, False, True)
+
+
+def test_a_conditional_write_looks_first() -> None:
+    text = """{"StartAt": "Lock", "States": {"Lock": {"Type": "Task", "Resource": "arn:aws:states:::dynamodb:updateItem", "Parameters": {
+      "UpdateExpression": "ADD held :one",
+      "ConditionExpression": "held < :most"}, "End": true}}}"""
+    (step,) = only(READER, "lock.asl.json", text).steps
+    assert step.guard is not None
+    assert step.guard.line == 3

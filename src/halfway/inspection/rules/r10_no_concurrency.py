@@ -12,6 +12,7 @@ from halfway.inspection.rules.common import Ways, found, kinds, place
 
 INFERENCE = "Two runs may do {what} at the same time, and each finds the half of the other."
 STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.MANUAL})
+_LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk) deploy\b")  # a second change of a stack is refused while the first is under way
 _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
 
 
@@ -30,7 +31,7 @@ def check(case: Case) -> Iterator[Finding]:
 def _meets(step: Step, starts: list[Trigger]) -> bool:
     """Whether two of it meet at one thing; a deployment does even when it is safe to repeat."""
     if Kind.DEPLOY in kinds(step):
-        return True
+        return step.effect is not None and not _LOCKED.search(step.effect.told)
     if repeatability(step) is Repeatable.PROVEN or (step.effect is not None and step.effect.repeat is Repeat.MERGES):
         return False
     # Two events are about two records, unless a look before the effect tells of one thing that both want.

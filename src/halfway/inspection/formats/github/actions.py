@@ -16,6 +16,8 @@ from halfway.inspection.model import Bearing, Effect, Fact, Identity, Kind, Mark
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node, Source, Unreadable
 
+HERE = ("./", "$/")
+"""How a reference to a part of the same repository begins."""
 UNKNOWN_ACTION = "{what} is an action that is not known: what it does outside cannot be read"
 _HARMLESS = re.compile(
     r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release)|github/codeql)|docker/build-push-action|setup|checkout|cache|login|configure|credential|install|lint"
@@ -93,7 +95,11 @@ def _doubtful(uses: str, given: Mapping[str, str]) -> bool:
     name = told(uses)
     if _HARMLESS.search(name):
         return False
-    return bool(_OUTWARD.search(name)) or any("secrets." in value and "GITHUB_TOKEN" not in value for value in given.values())
+    return (
+        name.startswith("docker://")
+        or bool(_OUTWARD.search(name))
+        or any("secrets." in value and "GITHUB_TOKEN" not in value for value in given.values())
+    )
 
 
 def handed(uses: str, *given: Node) -> dict[str, str]:
@@ -283,7 +289,12 @@ def _all(node: Node) -> Iterator[str]:
             yield one.text
 
 
+def beside(uses: str) -> str:
+    """The path that a reference to a part of the same repository names."""
+    return next((uses.removeprefix(start) for start in HERE if uses.startswith(start)), uses)
+
+
 def local(source: Source, uses: str) -> tuple[str, ...]:
     """Where the definition of an action of this repository may stand."""
-    path = uses.removeprefix("./").rstrip("/")
+    path = beside(uses).rstrip("/")
     return f"{path}/action.yml", f"{path}/action.yaml"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.bash.frame import Frame
-from halfway.inspection.formats.github.actions import handed
+from halfway.inspection.formats.github.actions import HERE, beside, handed
 from halfway.inspection.formats.github.expressions import Job, never, when
 from halfway.inspection.formats.github.inputs import Broken
 from halfway.inspection.formats.github.steps import NOT_GIVEN, Making, fill, keyed, made
@@ -148,7 +148,7 @@ def _extra(job: Job, matrix: Node) -> dict[str, str]:
 def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -> Iterator[Unit]:
     """The jobs of a workflow that is called."""
     uses = job.node.get("uses")
-    source = calling.given.beside(calling.source, uses.text) if uses.text.startswith("./") else None
+    source = calling.given.beside(calling.source, beside(uses.text)) if uses.text.startswith(HERE) else None
     root = None if source is None else source.yaml
     deep = len(calling.files) >= MOST_CALLS or (source is not None and source.path in (*calling.files, calling.source.path))
     if source is None or root is None or deep or not root.get("jobs"):
