@@ -600,3 +600,67 @@ def test_whatever_stands_there_is_read(jobs: str) -> None:
 def test_no_runs_are_told_of() -> None:
     source = Source(PATH, "on: push\njobs: {a: {steps: []}}\n")
     assert list(GithubActions().runs(source, given(source))) == []
+
+
+def test_an_action_of_the_project_that_was_not_given_says_whether_it_was_handed_anything() -> None:
+    flow = workflow("""
+        on: push
+        env: {REGION: eu}
+        jobs:
+          ship:
+            steps:
+              - uses: ./.github/actions/install
+              - uses: ./.github/actions/install-tool
+                with: {key: "${{ secrets.KEY }}"}
+              - uses: ./.github/actions/deploy
+              - uses: ./.github/actions/prepare
+                with: {token: "${{ secrets.GITHUB_TOKEN }}"}
+          call:
+            uses: acme/flows/.github/workflows/check.yml@v1
+          inherits:
+            uses: acme/flows/.github/workflows/check.yml@v1
+            secrets: inherit
+    """)
+    handed = [(step.opaque.what.rpartition("/")[2], step.extra.get("handed", "")) for step in flow.steps if step.opaque]
+    assert handed[:4] == [("install", "nothing"), ("install-tool", ""), ("deploy", ""), ("prepare", "nothing")]
+    assert handed[4:] == [("check.yml@v1", "nothing"), ("check.yml@v1", "")]
+    assert [step.ends_after for step in flow.steps if step.timeout_known] == [21_600.0] * 4
+
+
+def test_a_part_of_the_same_repository_may_be_named_from_its_root() -> None:
+    action = Source("/work/shop/.github/actions/ship/action.yml", "runs: {using: composite, steps: [{run: npm publish, shell: bash}]}\n")
+    called = Source("/work/shop/.github/workflows/tell.yml", "on: workflow_call\njobs: {tell: {steps: [{run: mail a@shop.example}]}}\n")
+    flow = workflow(
+        "on: push\njobs:\n  a: {steps: [{uses: $/.github/actions/ship}]}\n  b: {uses: $/.github/workflows/tell.yml}\n",
+        action, called, path="/work/shop/.github/workflows/main.yml",
+    )  # fmt: skip
+    assert sorted(acts(flow)) == ["mail", "npm publish"]
+
+
+def test_what_an_image_does_cannot_be_read() -> None:
+    flow = workflow("on: push\njobs: {a: {steps: [{uses: 'docker://shop/tool:1', with: {args: make deploy}}]}}\n")
+    assert [step.opaque.what for step in flow.steps if step.opaque] == ["docker://shop/tool:1"]
+
+
+@pytest.mark.parametrize(
+    ("step", "handed"),
+    [("run: ./ci/skip-branch", "nothing"), ("run: ./ci/release-it", ""), ("{run: ./ci/skip-branch, env: {KEY: '${{ secrets.KEY }}'}}", "")],
+)
+def test_a_program_of_the_project_says_whether_it_was_handed_a_secret(step: str, handed: str) -> None:
+    flow = workflow(f"on: push\njobs:\n  a:\n    steps:\n      - {step}\n")
+    assert [one.extra.get("handed", "") for one in flow.steps if one.opaque] == [handed]
+
+
+def test_a_limit_of_a_job_is_told_from_one_of_a_command() -> None:
+    flow = workflow("""
+        on: push
+        jobs:
+          a:
+            timeout-minutes: 30
+            steps:
+              - run: curl -X POST https://shop.example/a
+              - run: curl --max-time 20 -X POST https://shop.example/b
+              - uses: nick-fields/retry@v3
+                with: {timeout_seconds: 5, max_attempts: 3, command: "curl -X POST https://shop.example/c"}
+    """)
+    assert [(step.timeout, step.extra.get("limit", "")) for step in flow.steps] == [(1800.0, "whole"), (20.0, ""), (5.0, "")]

@@ -541,3 +541,27 @@ def test_what_an_export_leaves_out_is_what_that_version_does_by_default(
 def test_a_secret_beside_a_very_long_text_is_found() -> None:
     flow = flow_of(chain(HOOK, node("Mail", "gmail", {"message": "a" * 300_000, "token": "abcdef0123456789"})))
     assert [one.quote for one in flow.secrets] == ['"token": "[…]"']
+
+
+def test_in_a_circle_the_items_are_those_that_came_in_and_not_what_went_round() -> None:
+    pages = node("Pages", "airtable")
+    batches, again = node("Batches", "splitInBatches"), node("Each", "noOp")
+    load = node("Load", "httpRequest", {"url": "={{ $('Each').item.json.url }}"})
+    write, done = (
+        node("Write", "notion", {"text": "={{ $json.url }}"}),
+        node("Done", "slack", {"channel": "#ops", "text": "={{ $json.id }}"}),
+    )
+    drawn = workflow(
+        [HOOK, pages, batches, again, load, write, done],
+        {"Hook": [["Pages"]], "Pages": [["Batches"]], "Batches": [["Done"], ["Each"]], "Each": [["Load"]], "Load": [["Write"]],
+         "Write": [["Batches"]]},
+    )  # fmt: skip
+    assert step_of(drawn, "Load").needs_output_of == ("Pages",)
+    assert step_of(drawn, "Write").needs_output_of == ("Load",)
+    assert "Write" in step_of(drawn, "Done").needs_output_of
+
+
+@pytest.mark.parametrize(("start", "again"), [("formTrigger", []), ("chatTrigger", []), ("webhook", [Repeating.REDELIVERY])])
+def test_what_a_person_sends_by_a_browser_is_not_delivered_again(start: str, again: list[Repeating]) -> None:
+    step = step_of(chain(node("Start", start), node("Mail", "gmail")), "Mail")
+    assert [one.kind for one in step.repeaters if one.automatic] == again

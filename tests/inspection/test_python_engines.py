@@ -316,3 +316,12 @@ def test_a_mail_operator_to_a_literal_address_tells_the_team():
     assert effect is not None
     assert (effect.kinds, effect.receiver, flow.steps[0].opaque) == ({Kind.NOTIFY}, Receiver.TEAM, None)
     assert "ops@example.org" not in effect.told + flow.steps[0].quote
+
+
+def test_a_sensor_of_airflow_ends_after_a_week_where_it_says_nothing():
+    flow = one(
+        "from airflow import DAG\nfrom airflow.sensors.external_task import ExternalTaskSensor\nwith DAG('x'):\n"
+        "    ExternalTaskSensor(task_id='wait', external_dag_id='y')\n"
+    )
+    (wait,) = flow.steps
+    assert (wait.timeout, wait.timeout_known, wait.ends_after) == (None, True, 604_800.0)

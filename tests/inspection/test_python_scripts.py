@@ -320,3 +320,13 @@ def test_calls_of_the_standard_library_and_of_own_lists_are_no_effects():
         )
         == []
     )
+
+
+def test_a_signal_stays_inside_of_the_process_and_admins_are_the_team():
+    flow = one(
+        "from django.core.mail import mail_admins\nfrom shop.signals import sold, notify_all\n"
+        "def main():\n    sold.send(sender=main, order=1)\n    mail_admins('done', 'all')\nmain()\n"
+    )
+    assert [(step.effect.told, step.effect.receiver) for step in flow.steps if step.effect] == [
+        ("django.core.mail.mail_admins()", Receiver.TEAM)
+    ]

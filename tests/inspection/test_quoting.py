@@ -28,6 +28,32 @@ REFERENCES = [
 ]
 
 
+NAMES = [
+    "secrets: inherit",
+    'secrets: "SHOP-APP-ID-1,SHOP-APP-KEY-1"',
+    "token_format: access_token2",
+    "TOKEN_NAMES: 'SHOP_1,MAIL_2'",
+    "SHOP_TOKEN_PATH: data/file2.txt",
+    "secret = boto3.client('ssm')",
+    "# export API_TOKEN=ab12cd34ef56",
+    "POSTGRES_PASSWORD: postgres",
+    "PGPASSWORD=test_user1",
+    "DB_PASSWORD: SET_A_PASSWORD_HERE_1",
+    "DATABASE_URL: postgres://shop:ab12cd34@localhost:5432/shop",
+    "DATABASE_URL: postgres://shop:ab12cd34@db:5432/shop",
+    "--query 'Outputs[?OutputKey==`Name1`].OutputValue'",
+    "url: https://hooks.slack.com/services/YOUR/OWN/HOOK",
+    '"x-api-key": "your_api_key1"',
+    "SESSION_SECRET=${SESSION_SECRET:-at_least_16_signs}",
+    "password = settings.mail.password1",
+]
+
+
+@pytest.mark.parametrize("text", NAMES)
+def test_names_of_secrets_and_what_stands_in_for_them_are_no_secrets(text: str) -> None:
+    assert not holds_secret(text)
+
+
 @pytest.mark.parametrize("text", SECRETS)
 def test_a_secret_is_taken_out_and_noticed(text: str) -> None:
     assert KEY not in quoted(text)

@@ -422,10 +422,24 @@ def test_r10_is_silent_with_a_group_and_for_what_does_not_meet() -> None:
         flow(step("up", 10, DEPLOY), triggers=starts, guards=(guard(unit="job"),)),
         flow(step("up", 10, DEPLOY), triggers=(trigger(Starting.CALL),)),
         flow(step("up", 10, DEPLOY)),
+        flow(step("up", 10, effect(Kind.DEPLOY, told="aws cloudformation deploy")), triggers=starts),
         flow(step("pay", 10, PAY, identity=identity(Bearing.STABLE)), triggers=starts),
         flow(step("ticket", 10, TICKET), triggers=starts),
     )
     assert only("R-10", flow(step("up", 10, DEPLOY), triggers=starts, guards=(guard(unit="test"),)))[2] == "up"
+
+
+def test_r10_two_events_are_about_two_records_unless_both_look_for_one() -> None:
+    events = (trigger(Starting.EVENT),)
+    merged = effect(Kind.RECORD, repeat=Repeat.MERGES, told="upsert row")
+    silent(
+        "R-10",
+        flow(step("row", 10, merged), triggers=(trigger(Starting.SCHEDULE),)),
+        flow(step("stock", 10, STOCK), triggers=events),
+    )
+    assert only("R-10", flow(step("stock", 10, STOCK, guard=span(9), identity=identity(Bearing.NONE)), triggers=events))[2] == "stock"
+    assert only("R-10", flow(step("stock", 10, STOCK), triggers=(*events, trigger(Starting.SCHEDULE))))[2] == "stock"
+    assert only("R-10", flow(step("pay", 10, PAY), triggers=events))[2] == "pay"
 
 
 # ── R-11 ──
@@ -566,6 +580,12 @@ def test_r14_is_silent_after_a_look_and_for_the_own_team() -> None:
     )
 
 
+def test_r14_the_limit_of_the_whole_ends_its_retry_too() -> None:
+    slow: dict[str, Any] = {"timeout": 60.0, "repeaters": (RETRY,)}
+    assert only("R-14", flow(step("post", 10, POST, **slow)))[1] == "HIGH"
+    silent("R-14", flow(step("post", 10, POST, **slow, extra={"limit": "whole"})))
+
+
 # ── R-15 ──
 
 
@@ -576,6 +596,13 @@ def test_r15_nothing_ends_a_step_that_hangs() -> None:
     wait = flow(step("wait", 10, timeout_known=True, marks=marked(Mark.WAIT)))
     assert only("R-15", wait) == ("R-15", "MEDIUM", "wait", [10])
     assert "The wait wait" in text("R-15", wait)
+
+
+def test_r15_names_the_limit_that_the_engine_has_of_its_own() -> None:
+    bad = flow(step("up", 10, DEPLOY, timeout_known=True, ends_after=21_600.0))
+    assert only("R-15", bad) == ("R-15", "LOW", "up", [10])
+    assert text("R-15", bad) == "No limit of time is set for helm upgrade: when it hangs, only the engine's own ends it, after 6 hours."
+    silent("R-15", flow(step("up", 10, DEPLOY, timeout_known=True, ends_after=900.0)))
 
 
 def test_r15_is_silent_with_a_timeout_and_where_the_format_has_none() -> None:
@@ -601,6 +628,7 @@ def test_r16_is_silent_when_the_id_is_kept_or_another_one_is_known() -> None:
         flow(step("make", 10, TICKET, kept=(span(11),))),
         flow(step("make", 10, TICKET, identity=identity(Bearing.NATURAL))),
         flow(step("make", 10, TICKET, guard=span(9))),
+        flow(step("make", 10, effect(Kind.CREATE, certain=False), opaque=Unread("shop.make", "why", span(10)))),
         flow(step("mail", 10, MAIL)),
     )
 
@@ -667,6 +695,7 @@ def test_r18_it_is_marked_before_it_is_done() -> None:
         step("mail", 12, MAIL, guard=span(8)),
     )
     assert only("R-18", flow(*looked)) == ("R-18", "HIGH", "claim", [10, 12])
+    assert only("R-18", flow(claim, step("chat", 12, CHAT))) == ("R-18", "MEDIUM", "claim", [10, 12])
 
 
 def test_r18_is_silent_with_two_states_or_a_mark_that_is_taken_back() -> None:
@@ -747,7 +776,10 @@ def test_r20_is_silent_when_it_is_taken_back_or_cannot_be() -> None:
         flow(step("stock", 10, STOCK, unit="a"), step("ship", 20, TICKET, unit="b", fallible=False), **joined),
         flow(step("stock", 10, STOCK, unit="a"), ship, edges=edges("stock", "ship")),
         flow(step("stock", 10, STOCK, unit="a"), undoes=True),
-    )
+        # Round a loop the next item follows, and leaves the last one whole.
+        flow(step("price", 5, TICKET, unit="p", undo=Undo("drop", span(6))), step("stock", 10, STOCK, unit="a"),
+             edges=(edge("price", "stock"), edge("stock", "price")), undoes=True),
+    )  # fmt: skip
 
 
 # ── R-21 ──

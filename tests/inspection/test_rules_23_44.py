@@ -218,6 +218,14 @@ def test_r44_says_what_was_not_given() -> None:
     assert only("R-44", flow(step("deploy", 10, DEPLOY, opaque=unread(), gate=approval()))) == ("R-44", "MEDIUM", "deploy", [10])
 
 
+def test_r44_is_low_where_little_can_be_in_it() -> None:
+    assert only("R-44", flow(step("install", 10, opaque=unread(), extra={"handed": "nothing"}))) == ("R-44", "LOW", "install", [10])
+    gated = step("install", 10, opaque=unread(), extra={"handed": "nothing"}, gate=approval())
+    assert only("R-44", flow(gated))[1] == "MEDIUM"
+    inferred = replace(LOOK, certain=False)
+    assert only("R-44", flow(step("list", 10, inferred, opaque=unread(), repeaters=(RETRY,)))) == ("R-44", "LOW", "list", [10, 80])
+
+
 def test_r44_is_graver_when_it_is_done_again_by_itself() -> None:
     bad = flow(step("first", 10, opaque=unread()), step("second", 20, opaque=unread(20), repeaters=(RETRY,)))
     assert only("R-44", bad) == ("R-44", "HIGH", "second", [20, 80])
@@ -266,6 +274,19 @@ def test_r32_asks_who_stands_behind_a_gate() -> None:
     assert only("R-32", flow(step("pay", 20, PAY, gate=approval(5)), step("mail", 30, MAIL))) == ("R-32", "LOW", "pay", [20, 5])
     before = flow(step("pay", 20, PAY), step("ask", 30, gate=approval(30)))
     assert only("R-32", before) == ("R-32", "MEDIUM", "pay", [20])
+
+
+def test_r32_a_pull_request_asks_for_its_approval_itself() -> None:
+    made = effect(Kind.CREATE, Kind.NOTIFY, told="gh pr create", action="github.pull")
+    silent("R-32", flow(step("propose", 10, made)))
+    assert only("R-32", flow(step("merge", 10, replace(made, action="github.pull.merge"))))[2] == "merge"
+
+
+def test_r32_rows_and_words_at_a_project_weigh_least() -> None:
+    row = effect(Kind.RECORD, told="UPDATE rows", action="db.update")
+    comment = effect(Kind.CREATE, Kind.NOTIFY, told="gh issue comment", action="github.comment")
+    assert only("R-32", flow(step("row", 5, row), step("comment", 6, comment))) == ("R-32", "LOW", "row", [5, 6])
+    assert only("R-32", flow(step("row", 5, row), step("mail", 6, MAIL))) == ("R-32", "MEDIUM", "mail", [6, 5])
 
 
 def test_r32_credits_a_named_approver_and_is_silent_about_the_rest() -> None:
@@ -330,6 +351,20 @@ def test_r29_a_failure_reaches_nobody() -> None:
     assert only("R-29", replace(bad, format="github-actions")) == ("R-29", "MEDIUM", "", [10, 3])
 
 
+def test_r29_names_what_matters_most_and_is_low_where_only_the_team_misses_a_message() -> None:
+    starts = (trigger(Starting.SCHEDULE, 3),)
+    assert only("R-29", flow(step("chat", 5, CHAT), step("pay", 10, PAY), triggers=starts)) == ("R-29", "MEDIUM", "", [10, 3])
+    assert only("R-29", flow(step("chat", 5, CHAT), triggers=starts)) == ("R-29", "LOW", "", [5, 3])
+
+
+def test_r29_looks_at_what_starts_without_anybody_in_front_of_it() -> None:
+    starts = (trigger(Starting.MANUAL, 3), trigger(Starting.EVENT, 4))
+    by_hand = step("fill", 5, PAY, repeaters=(repeater(Repeating.MANUAL, None, 3),))
+    by_form = step("order", 6, MAIL, repeaters=(repeater(Repeating.MANUAL, None, 4),))
+    silent("R-29", flow(by_hand, triggers=starts))
+    assert only("R-29", flow(by_hand, by_form, triggers=starts)) == ("R-29", "MEDIUM", "", [6, 4])
+
+
 def test_r29_credits_who_hears() -> None:
     pay = step("pay", 10, PAY)
     silent(
@@ -340,6 +375,7 @@ def test_r29_credits_who_hears() -> None:
         flow(pay, enabled=False),
         flow(pay, format="github-actions", triggers=(trigger(Starting.PUSH),)),
         flow(step("look", 10, LOOK)),
+        flow(pay, triggers=(trigger(Starting.MANUAL),)),
     )
 
 

@@ -387,3 +387,9 @@ def test_what_is_taken(path: str, text: str, taken: bool) -> None:
 def test_no_runs_are_told_of() -> None:
     source = Source("run.sh", "ls")
     assert list(Shell().runs(source, given(source))) == []
+
+
+def test_to_ask_a_program_for_its_version_does_nothing() -> None:
+    flow = shell('#!/bin/bash\n./bin/shop --version\n"$BIN" --help\n./bin/shop sell\n')
+    assert [step.opaque.what for step in flow.steps if step.opaque] == ["./bin/shop"]
+    assert acts(flow).count("-") == len(flow.steps)

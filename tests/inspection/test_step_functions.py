@@ -302,3 +302,42 @@ def test_a_history_tells_what_landed_and_what_nobody_knows() -> None:
         ("Tell", Outcome.NOT_EXECUTED, ""),
     ]
     assert run.steps[1].fact.quote == '"type": "TaskTimedOut"'
+
+
+def test_only_who_waits_for_the_end_of_another_may_hang() -> None:
+    def task(name: str, resource: str, more: str = "", after: str = '"End": true') -> str:
+        return f'"{name}": {{"Type": "Task", "Resource": "arn:aws:states:::{resource}", "Parameters": {{}}{more}, {after}}}'
+
+    states = (
+        task("Tell", "sns:publish", after='"Next": "Call"'),
+        task("Call", "lambda:invoke", after='"Next": "Load"'),
+        task("Load", "glue:startJobRun.sync", after='"Next": "Ask"'),
+        task("Ask", "sqs:sendMessage.waitForTaskToken", after='"Next": "Limited"'),
+        task("Limited", "sns:publish", ', "TimeoutSeconds": 5'),
+    )
+    steps = by_id(only(READER, "wait.asl.json", '{"StartAt": "Tell", "States": {' + ", ".join(states) + "}}"))
+    assert {name: step.timeout_known for name, step in steps.items()} == {
+        "Tell": False, "Call": False, "Load": True, "Ask": True, "Limited": True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("state", "kind"),
+    [("Get Prices", Kind.READ), ("List Crawlers", Kind.READ), ("Check Out Cart", Kind.UNKNOWN), ("Get Payment", Kind.UNKNOWN),
+     ("Save Order", Kind.UNKNOWN)],
+)  # fmt: skip
+def test_a_function_whose_state_is_named_after_a_look_is_inferred_to_read(state: str, kind: Kind) -> None:
+    text = f'''{{"StartAt": "{state}", "States": {{"{state}": {{
+      "Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Parameters": {{"FunctionName": "f"}}, "End": true}}}}}}'''
+    (step,) = only(READER, "look.asl.json", text).steps
+    assert step.effect is not None
+    assert (kind in step.effect.kinds, step.effect.certain, step.opaque is not None) == (True, False, True)
+
+
+def test_a_conditional_write_looks_first() -> None:
+    text = """{"StartAt": "Lock", "States": {"Lock": {"Type": "Task", "Resource": "arn:aws:states:::dynamodb:updateItem", "Parameters": {
+      "UpdateExpression": "ADD held :one",
+      "ConditionExpression": "held < :most"}, "End": true}}}"""
+    (step,) = only(READER, "lock.asl.json", text).steps
+    assert step.guard is not None
+    assert step.guard.line == 3

@@ -161,3 +161,8 @@ def test_a_command_that_only_the_run_knows_is_unknown() -> None:
 )
 def test_whatever_a_command_says_a_flow_comes_out(command: str) -> None:
     assert only(READER, "crontab", f"* * * * * {command}\n").format == "crontab"
+
+
+@pytest.mark.parametrize("line", ["perl -wle 'print 1'", "python3 -c 'print(1)'", "node --eval 'f()'"])
+def test_code_that_stands_in_the_command_is_no_file_that_is_missing(line: str) -> None:
+    assert [step.opaque for flow in read(READER, "crontab", f"0 3 * * * {line}\n") for step in flow.steps] == []

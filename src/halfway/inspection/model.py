@@ -209,6 +209,7 @@ class Step:
     repeaters: tuple[Repeater, ...] = ()
     timeout: float | None = None  # seconds; None: none is set
     timeout_known: bool = False  # whether the format tells about timeouts of such a step at all
+    ends_after: float | None = None  # seconds after which its engine ends it where nobody has set a limit
     on_error: OnError = OnError.STOP
     kept: tuple[Span, ...] = ()  # where the id that the receiver gave is kept
     guard: Span | None = None  # where it is looked for before it is made

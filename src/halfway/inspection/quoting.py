@@ -40,6 +40,20 @@ _ASSIGNED = re.compile(
 )
 _IN_QUERY = re.compile(r"(?i)([?&](?:[\w-]{0,60}(?:key|token|secret|sig|signature|password)[\w-]{0,60})=)(?![$%{])[^&\s\"']{6,}")
 
+# Of what is taken out of quotes most is no secret; one is told of only where little else can be meant.
+_KEPT_BY_NAME = re.compile(
+    r"""(?i)[\w-]{0,60}(?:password|passwd|secret|token|api[_-]?key|private[_-]?key|access[_-]?key|secret[_-]?key|authorization)["']?\s*[:=]\s*["']?"""
+    r"""(?:(?:bearer|basic)\s+)?([^\s"',;{}()\[\]`$<>]{8,})(?![(\[{$`<])"""
+)
+_IN_ADDRESS = re.compile(r"://(?P<user>[^/\s:@]+):(?![$%{<\[*])(?P<password>[^/\s@]+)@(?P<host>\[[^\]]*\]|[\w.-]+)")
+_VALUE_IN_QUERY = re.compile(r"(?i)[?&][\w-]{0,60}(?:key|token|secret|sig|signature|password)=([\w.~%+/-]{8,})")
+_HERE = re.compile(r"^(?:localhost|127\.[\d.]+|0\.0\.0\.0|\[::1?\]|[\w-]+|host\.docker\.internal)$")
+_STANDS_IN = re.compile(
+    r"(?i)your|example|change|replace|placeholder|dummy|sample|fake|test|demo|local|insert|here|xxx|\*\*|\.\.\.|password|passwd|secret|token|_key|-key"
+)
+_MADE_UP = re.compile(r"(?i)your|example|placeholder|xxx")
+_REFERENCE = re.compile(r"(?i)^(?:arn:|op:|vault|file:|https?:|projects/|[./~-])|^[a-z_][\w-]*(?:\.[a-z_][\w-]*)+$")
+
 
 def quoted(text: str, longest: int = LONGEST) -> str:
     """The text in one line of at most so many characters, secrets and addresses of persons taken out."""
@@ -57,5 +71,22 @@ def safe(text: str) -> str:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a literal secret stands in the text; an address is none."""
-    return any(pattern.search(text) for pattern in (_ASSIGNED, _BY_FORM, _PASSWORD, _IN_QUERY))
+    """Whether a literal secret stands in the text; an address is none, nor is what stands in for one or opens only this machine."""
+    if any(not _MADE_UP.search(match[0]) for match in _BY_FORM.finditer(text)):
+        return True
+    if any(_is_secret(match[1]) for match in (*_KEPT_BY_NAME.finditer(_without_comment(text)), *_VALUE_IN_QUERY.finditer(text))):
+        return True
+    return any(
+        match["user"] != match["password"] and not _HERE.match(match["host"]) and not _STANDS_IN.search(match["password"])
+        for match in _IN_ADDRESS.finditer(text)
+    )
+
+
+def _without_comment(text: str) -> str:
+    return "" if text.lstrip().startswith(("#", "//")) else text
+
+
+def _is_secret(value: str) -> bool:
+    """Whether a value is as nobody would name a thing: letters with digits or signs, and no word for a value that is still to come."""
+    mixed = re.search(r"[A-Za-z]", value) and re.search(r"[\d!@#%^&*+=~]", value)
+    return bool(mixed) and not _STANDS_IN.search(value) and not _REFERENCE.match(value)

@@ -19,6 +19,7 @@ _KEY = re.compile(
 )
 _STABLE = re.compile(r"\$\$\.Execution|\$states\.context\.Execution|\$states\.input|\$\.\w|\$[a-z]\w*")
 _ADDRESS = re.compile(r"^(?:PhoneNumber|ToAddresses|CcAddresses|DestinationPhoneNumber|To|Recipient)(?:\.\$)?$")
+_NAME = re.compile(r"\[['\"]([^\[\]]*)['\"]\]$")
 _DYNAMIC = re.compile(r"^\$|\{%")
 
 
@@ -35,7 +36,7 @@ def effect_of(node: Node, knowledge: Knowledge) -> Effect | None:
     if found is None:
         return opaque_effect(quoted(service or resource), name)
     if service.endswith(":updateItem"):
-        found = _update(found, _given(node).get("UpdateExpression").text)
+        found = _update(found, given_to(node).get("UpdateExpression").text)
     return replace(found, receiver=_receiver(node)) if Kind.NOTIFY in found.kinds else found
 
 
@@ -44,7 +45,7 @@ def identity_of(node: Node, effect: Effect | None) -> Identity | None:
     if effect is None or not effect.outward:
         return None
     service = _service(node.get("Resource").text)
-    for key, value in _entries(_given(node), 0):
+    for key, value in _entries(given_to(node), 0):
         if _KEY.match(key) or (key.removesuffix(".$") == "Name" and service.endswith(":startExecution")):
             return Identity(bearing(value.text, _STABLE), quoted(value.text), value.span)
     if opaque_of(node) is not None:
@@ -68,20 +69,22 @@ def _service(resource: str) -> str:
     return match[1] if match else ""
 
 
-def _given(node: Node) -> Node:
+def given_to(node: Node) -> Node:
+    """What a Task hands over."""
     return node.get("Arguments") if node.get("Arguments") else node.get("Parameters")
 
 
 def _name(node: Node) -> str:
-    return node.span.at.rpartition(".")[2].strip("[]'\"")
+    quoted_name = _NAME.search(node.span.at)
+    return quoted_name[1] if quoted_name else node.span.at.rpartition(".")[2]
 
 
 def _function(node: Node) -> str:
-    return _given(node).get("FunctionName").text or _given(node).get("FunctionName.$").text
+    return given_to(node).get("FunctionName").text or given_to(node).get("FunctionName.$").text
 
 
 def _request(node: Node, knowledge: Knowledge, name: str) -> Effect | None:
-    given = _given(node)
+    given = given_to(node)
     method = given.get("Method").text or "POST"  # one that comes from data may write
     url = given.get("ApiEndpoint").text or given.get("ApiEndpoint.$").text
     path = given.get("Path").text
@@ -96,7 +99,7 @@ def _update(effect: Effect, expression: str) -> Effect:
 
 
 def _receiver(node: Node) -> Receiver:
-    for key, value in _entries(_given(node), 0):
+    for key, value in _entries(given_to(node), 0):
         if _ADDRESS.match(key):
             texts = [one.text for one in value.each()]
             return Receiver.CUSTOMER if key.endswith(".$") or any(_DYNAMIC.search(text) for text in texts) else Receiver.TEAM

@@ -19,6 +19,7 @@ _HARMLESS = frozenset({
     "set", "grep", "sed", "awk", "sort", "head", "tail", "tee", "wait", "which", "logger",
 })  # fmt: skip
 _SCRIPT = re.compile(r"\.(?:sh|bash|py|rb|pl|php|js|mjs|ts|jar)$")
+_INLINE = re.compile(r"-[a-zA-Z]*[ce]|--eval|--print|-p")
 _SYSTEM = re.compile(r"^/(?:usr/)?(?:local/)?s?bin/")
 _DEEPEST = 4
 
@@ -39,6 +40,8 @@ class Command:
         """The file of a program of its own that it starts, empty if it starts none."""
         first = self.words[0]
         if first.rpartition("/")[2] in _INTERPRETERS:
+            if any(_INLINE.fullmatch(word) for word in self.words[1:2] + self.words[2:][:3]):
+                return ""  # its code stands in the command itself
             return next((word for word in self.words[1:] if not word.startswith("-")), "")
         if _SCRIPT.search(first) or ("/" in first and not _SYSTEM.match(first)):
             return first

@@ -137,6 +137,11 @@ _LOOKING = frozenset(
 )
 
 
+_LOOKS_FIRST = frozenset(
+    ["check", "get", "verify", "validate", "read", "list", "query", "lookup", "find", "describe", "count", "조회", "확인", "검증"]
+)
+
+
 def told_kinds(*names: str) -> frozenset[Kind]:
     """What kind of effect the names of an action speak of, where nothing else says it; nothing if they speak of looking."""
     found = frozenset(word for name in names for word in words(name))
@@ -145,8 +150,17 @@ def told_kinds(*names: str) -> frozenset[Kind]:
     return frozenset(kind for kind, spoken in ((Kind.MONEY, _MONEY), (Kind.NOTIFY, _NOTICE)) if found & spoken)
 
 
+def only_looks(name: str) -> bool:
+    """Whether a name begins with a word for looking, and has none of what may be lost, as `Get Price` and `List Buckets` do."""
+    spoken = [word.lower() for word in _WORD.findall(name)]
+    outs = spoken[1:2] in (["out"], ["in"])  # to check somebody out is no look
+    return bool(spoken) and spoken[0] in _LOOKS_FIRST and not outs and not (frozenset(spoken) & (_MONEY | _NOTICE | _BACK))
+
+
 def opaque_effect(told: str, *names: str) -> Effect:
     """The effect of code that cannot be read: unknown, and what its names speak of, which is inferred."""
+    if names and only_looks(names[0]):
+        return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, told, certain=False)
     kinds = told_kinds(*names)
     return Effect("", frozenset({Kind.UNKNOWN}) | kinds, Repeat.UNKNOWN, _reversible(kinds, names), told, certain=False)
 

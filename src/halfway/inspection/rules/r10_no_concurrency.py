@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Fact, Kind, Starting, Step
+from halfway.inspection.model import Fact, Kind, Repeat, Starting, Step, Trigger
 from halfway.inspection.rules.common import Ways, found, kinds, place
 
 INFERENCE = "Two runs may do {what} at the same time, and each finds the half of the other."
 STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.MANUAL})
+_LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk) deploy\b")  # a second change of a stack is refused while the first is under way
 _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
 
 
@@ -21,17 +22,21 @@ def check(case: Case) -> Iterator[Finding]:
         return
     kept_apart = {guard.unit for guard in case.flow.guards}
     for step in Ways(case.flow).outward():
-        if "" in kept_apart or step.unit in kept_apart or not _meets(step):
+        if "" in kept_apart or step.unit in kept_apart or not _meets(step, starts):
             continue
         kept_apart.add(step.unit)  # said once of a unit
         yield found(RULE.id, _severity(step), step, INFERENCE, *(Fact(start.span, start.quote) for start in starts))
 
 
-def _meets(step: Step) -> bool:
+def _meets(step: Step, starts: list[Trigger]) -> bool:
     """Whether two of it meet at one thing; a deployment does even when it is safe to repeat."""
     if Kind.DEPLOY in kinds(step):
-        return True
-    return bool(kinds(step) & {Kind.MONEY, Kind.RECORD}) and repeatability(step) is not Repeatable.PROVEN
+        return step.effect is not None and not _LOCKED.search(step.effect.told)
+    if repeatability(step) is Repeatable.PROVEN or (step.effect is not None and step.effect.repeat is Repeat.MERGES):
+        return False
+    # Two events are about two records, unless a look before the effect tells of one thing that both want.
+    of_one_record = step.guard is None and all(start.kind is Starting.EVENT for start in starts)
+    return Kind.MONEY in kinds(step) or (Kind.RECORD in kinds(step) and not of_one_record)
 
 
 def _severity(step: Step) -> Severity:

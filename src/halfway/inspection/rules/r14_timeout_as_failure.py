@@ -20,7 +20,9 @@ def check(case: Case) -> Iterator[Finding]:
         if not step.fallible or step.effect is None or step.effect.repeat is Repeat.SAFE or kinds(step) == FILE:
             continue
         then = _booked(ways, step)
-        retry = next((one for one in retries(step) if one.after_timeout), None)
+        # The limit of the whole ends the retry with it.
+        within = step.extra.get("limit") == "whole"
+        retry = next((one for one in retries(step) if one.after_timeout and not within), None)
         if then is not None:
             severity = Severity.MEDIUM if kinds(step) == UNKNOWN else Severity.HIGH
             yield found(RULE.id, severity, step, BOOKED, line(then), then=then.name)

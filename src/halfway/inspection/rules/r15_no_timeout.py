@@ -11,6 +11,8 @@ from halfway.inspection.rules.common import Ways, found, outward
 
 EFFECT = "No timeout is set for {what}: when it hangs, nobody learns that the run has stopped halfway."
 WAIT = "The wait {what} has no end: when what it waits for never comes, nobody learns that the run has stopped halfway."
+ENGINE = "No limit of time is set for {what}: when it hangs, only the engine's own ends it, after {hours} hours."
+SHORT = 3600.0  # seconds; who hangs no longer than that is missed soon enough
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -20,8 +22,11 @@ def check(case: Case) -> Iterator[Finding]:
         if step.timeout is not None or not step.timeout_known or step.unit in said or not (waits or outward(step)):
             continue
         said.add(step.unit)
-        harmless = not waits and repeatability(step) is Repeatable.PROVEN
-        yield found(RULE.id, Severity.LOW if harmless else Severity.MEDIUM, step, WAIT if waits else EFFECT)
+        if step.ends_after is None:
+            harmless = not waits and repeatability(step) is Repeatable.PROVEN
+            yield found(RULE.id, Severity.LOW if harmless else Severity.MEDIUM, step, WAIT if waits else EFFECT)
+        elif step.ends_after > SHORT:
+            yield found(RULE.id, Severity.LOW, step, ENGINE, hours=f"{step.ends_after / 3600:g}")
 
 
 RULE = Rule(

@@ -19,6 +19,8 @@ def check(case: Case) -> Iterator[Finding]:
         if not kinds(step) & GIVES_ID or step.kept or step.guard is not None or identified(step):
             continue
         certain = step.effect is not None and step.effect.certain
+        if step.opaque is not None and not certain:
+            continue  # what was not read may keep it
         yield found(RULE.id, Severity.HIGH if certain else Severity.MEDIUM, step, INFERENCE)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Step
-from halfway.inspection.rules.common import Ways, found, kinds, line
+from halfway.inspection.rules.common import Ways, found, kinds, line, tells_team
 
 INFERENCE = "{what} says that it is done; when {later} fails after that, no repeat does it, and the effect is lost."
 MARKS = frozenset({Mark.CLAIM, Mark.CURSOR})
@@ -19,7 +19,8 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         later = next((one for one in ways.after(claim) if kinds(one) - {Kind.FILE} and one.fallible and not one.marks & MARKS), None)
         if later is not None and not _settled(ways, later):
-            yield found(RULE.id, Severity.HIGH, claim, INFERENCE, line(later), later=later.name)
+            severity = Severity.MEDIUM if tells_team(later) else Severity.HIGH
+            yield found(RULE.id, severity, claim, INFERENCE, line(later), later=later.name)
 
 
 def _settled(ways: Ways, effect: Step) -> bool:

@@ -24,7 +24,8 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _at(flow: Flow, ways: Ways, step: Step) -> Finding | None:
-    later = [one for one in ways.after(step) if stops(one) and matters_later(one)]
+    # What comes after it by a loop alone is about the next item, which leaves the last one whole.
+    later = [one for one in ways.after(step) if one.order > step.order and stops(one) and matters_later(one)]
     branches = [(one, ways.failing(one)) for one in later]
     if any(Mark.RECOVERY in back.marks for _, branch in branches for back in branch):
         return None  # something is taken back; whether all of it is another rule's question

@@ -5,28 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
-from halfway.inspection.model import Fact, Flow, Mark, Starting
-from halfway.inspection.rules.common import Ways, line, told
+from halfway.inspection.model import Fact, Flow, Mark, Repeating, Starting, Step
+from halfway.inspection.rules.common import Ways, line, tells_team, told
 
 INFERENCE = "When {what} fails, nobody is told: the half that is done stays until somebody happens to look."
 WATCHED = frozenset({"github-actions"})
 """Here the one who starts a run hears of its failure; of one that the clock or a program has started nobody may."""
+STARTS = frozenset({Repeating.MANUAL, Repeating.SCHEDULE, Repeating.REDELIVERY, Repeating.RESTART})
 ALONE = frozenset({Starting.SCHEDULE, Starting.EVENT, Starting.POLL})
 
 
 def check(case: Case) -> Iterator[Finding]:
     flow = case.flow
-    step = next(Ways(flow).outward(), None)
+    steps = tuple(one for one in Ways(flow).outward() if not _by_hand(flow, one))
+    step = next((one for one in steps if not tells_team(one)), steps[0] if steps else None)
     if step is None or not flow.enabled or not flow.notice_expected or _somebody_hears(flow):
         return
     starts = [Fact(one.span, one.quote) for one in flow.triggers if one.kind in ALONE]
     inference = Said(INFERENCE, {"what": told(step)})
-    yield Finding(rule=RULE.id, severity=Severity.MEDIUM, span=flow.span, facts=(line(step), *starts), inference=inference)
+    severity = Severity.LOW if tells_team(step) else Severity.MEDIUM
+    yield Finding(rule=RULE.id, severity=severity, span=flow.span, facts=(line(step), *starts), inference=inference)
+
+
+def _by_hand(flow: Flow, step: Step) -> bool:
+    """Whether only a person of the team starts it, who then sits in front of it; a customer with a form is none."""
+    by_hand = {one.span for one in flow.triggers if one.kind is Starting.MANUAL}
+    starts = [one for one in step.repeaters if one.kind in STARTS]
+    return bool(starts) and all(one.kind is Repeating.MANUAL and one.span in by_hand for one in starts)
 
 
 def _somebody_hears(flow: Flow) -> bool:
     if flow.failure_notice is not None or any(Mark.FAILURE_NOTICE in step.marks for step in flow.steps):
         return True
+    if flow.triggers and all(one.kind is Starting.MANUAL for one in flow.triggers):
+        return True  # who has started it sits in front of it
     return flow.format in WATCHED and not any(one.kind in ALONE for one in flow.triggers)
 
 

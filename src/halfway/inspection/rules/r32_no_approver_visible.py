@@ -11,7 +11,12 @@ from halfway.inspection.rules.common import Ways, found, kinds, line, place, tel
 NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
 UNNAMED = "Something holds {what} back until it is let pass; who may do so is not in the files and has to be asked."
 MOST_FACTS = 3
+EVERYDAYS = 3
 MADE_ONLY = frozenset({Kind.CREATE})
+ASKS_ITSELF = frozenset({"github.pull", "github.pull.update"})
+"""Who makes a pull request asks for the approval of what is in it."""
+EVERYDAY = ("github.", "sheets.", "airtable.", "notion.", "dynamodb.", "db.")
+"""Words at a project and rows of a table are seldom anybody's to approve."""
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -23,7 +28,8 @@ def check(case: Case) -> Iterator[Finding]:
     free = sorted((step for step in steps if step.id not in let_pass), key=_weight)
     if free:
         by_hand = {trigger.kind for trigger in case.flow.triggers} == {Starting.MANUAL}  # who starts it has said yes
-        severity = Severity.LOW if by_hand or kinds(free[0]) == MADE_ONLY else Severity.MEDIUM
+        everyday = kinds(free[0]) == MADE_ONLY or _weight(free[0]) == EVERYDAYS
+        severity = Severity.LOW if by_hand or everyday else Severity.MEDIUM
         yield found(RULE.id, severity, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
     else:
         yield from _unnamed(ways, steps, gated)
@@ -39,11 +45,13 @@ def _unnamed(ways: Ways, steps: list[Step], gated: list[Step]) -> Iterator[Findi
 
 def _weight(step: Step) -> int:
     """The graver the sooner: money and rights, then records and messages."""
+    if step.effect is not None and step.effect.action.startswith(EVERYDAY) and not kinds(step) & {Kind.MONEY, Kind.PERMISSION}:
+        return EVERYDAYS
     return 0 if kinds(step) & {Kind.MONEY, Kind.PERMISSION} else 1 if kinds(step) & {Kind.RECORD, Kind.NOTIFY} else 2
 
 
 def _is_for_people(step: Step) -> bool:
-    if step.effect is None or not step.effect.consequential or tells_team(step):
+    if step.effect is None or not step.effect.consequential or tells_team(step) or step.effect.action in ASKS_ITSELF:
         return False
     return Mark.FAILURE_NOTICE not in step.marks
 

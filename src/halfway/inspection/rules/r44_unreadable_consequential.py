@@ -18,7 +18,7 @@ def check(case: Case) -> Iterator[Finding]:
     ways = Ways(case.flow)
     gravest: dict[str, Finding] = {}
     for step in ways.steps:
-        if step.opaque is None or tells_team(step) or (step.effect is not None and not outward(step)):
+        if step.opaque is None or tells_team(step) or _only_reads(step):
             continue
         finding, before = _at(case.flow, step, step.opaque), gravest.get(step.opaque.what)
         if before is None or finding.severity > before.severity:
@@ -40,10 +40,17 @@ def _is_likely(repeat: Repeater, step: Step) -> bool:
     return repeat.kind is not Repeating.REDELIVERY or (step.effect is not None and step.effect.consequential)
 
 
+def _only_reads(step: Step) -> bool:
+    """Whether it is known to read only; where that is inferred from a name it is still told that it was not read."""
+    return step.effect is not None and step.effect.certain and not outward(step)
+
+
 def _is_consequential(step: Step) -> bool:
     """Whether it is known to concern people, money, stock or rights, or may; what somebody guards is taken for it."""
-    if step.effect is None or step.gate is not None:
+    if step.gate is not None:
         return True
+    if step.effect is None:
+        return "handed" not in step.extra
     return step.effect.consequential or Kind.UNKNOWN in kinds(step)
 
 

@@ -33,6 +33,7 @@ class Frame:
     repeaters: tuple[Repeater, ...] = ()
     timeout: float | None = None
     timeout_known: bool = False
+    ends_after: float | None = None
     on_error: OnError = OnError.STOP
     condition: str = ""
     when: When = When.SUCCESS

@@ -65,7 +65,7 @@ def _drafts(command: Command, script: Script, frame: Frame, origins: Origins) ->
         )
         return
     program = said.program(command.words)
-    if effect is None and program is not None:
+    if effect is None and program is not None and not said.asks_about_itself(command.words):
         yield from _programs(program, command, script, frame)
         return
     mark = written_down(command)
@@ -104,6 +104,8 @@ def _split(text: str) -> list[str]:
 
 def _effect(command: Command, frame: Frame) -> Effect | None:
     words, knowledge = command.words, frame.given.knowledge
+    if said.asks_about_itself(words):
+        return None
     if said.unknown_name(words):
         return None if words[1:2] == ("=",) else unknown_effect(words[0])  # PowerShell sets a variable so
     if frame.passing and said.only_here(words):
@@ -113,7 +115,8 @@ def _effect(command: Command, frame: Frame) -> Effect | None:
 
 def _step(command: Command, script: Script, frame: Frame, told: str) -> Step:
     span = frame.place(command.line, command.end)
-    limits = [limit for limit in (frame.timeout, command.wrapping.timeout, said.own_timeout(command.words)) if limit is not None]
+    own = [limit for limit in (command.wrapping.timeout, said.own_timeout(command.words)) if limit is not None]
+    limits = own if frame.timeout is None else [*own, frame.timeout]
     looped = frame.in_loop or command.wrapping.looped or any(not loop.retries for loop in command.loops)
     request = command.words[0].rsplit("/", 1)[-1] in ("curl", "wget")
     return Step(
@@ -127,12 +130,13 @@ def _step(command: Command, script: Script, frame: Frame, told: str) -> Step:
         repeaters=(*_repeaters(command, frame), *frame.repeaters),
         timeout=min(limits, default=None),
         timeout_known=frame.timeout_known or request or bool(limits),
+        ends_after=frame.ends_after,
         on_error=_on_error(command, script, frame),
         gate=frame.gate,
         condition=_condition(command, frame),
         needs_output_of=frame.needs,
         marks=frozenset({Mark.IN_LOOP}) if looped else frozenset(),
-        extra=dict(frame.extra),
+        extra={name: value for name, value in frame.extra.items() if name != "limit" or not own},
     )
 
 
@@ -239,7 +243,8 @@ def _programs(program: said.Program, command: Command, script: Script, frame: Fr
             why = TOO_DEEP
         except Unreadable:
             why = NOT_SHELL
-    yield _draft(replace(step, opaque=Unread(program.reference, why, step.span)), command, frame)
+    extra = {name: value for name, value in step.extra.items() if name != "handed" or not said.outward(program.reference)}
+    yield _draft(replace(step, opaque=Unread(program.reference, why, step.span), extra=extra), command, frame)
 
 
 def _followed(script: Script, program: said.Program, step: Step, command: Command, frame: Frame) -> Iterator[Draft]:

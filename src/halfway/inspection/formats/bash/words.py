@@ -161,6 +161,11 @@ def only_here(words: Sequence[str]) -> bool:
     ) or (_base(words[0]) in ("rsync", "find") and not any(":" in word for word in words[1:]))
 
 
+def asks_about_itself(words: Sequence[str]) -> bool:
+    """Whether a program is only asked for its version or its help."""
+    return len(words) == 2 and words[1] in ("--version", "--help", "-V", "-h", "version", "help")
+
+
 def unknown_name(words: Sequence[str]) -> bool:
     """Whether the command itself is a variable."""
     return _VARIABLE.match(words[0]) is not None
@@ -218,7 +223,7 @@ def program(words: Sequence[str]) -> Program | None:
     told = " ".join(words[:3])
     if name in _BUILDERS and not any(_PROGRAM.match(word) for word in words[1:]):
         rest = [word for word in words[1:] if not word.startswith("-") and word not in ("run", "exec")]
-        return Program(" ".join(words[:3]), False, told) if rest and _outward(rest[0]) else None
+        return Program(" ".join(words[:3]), False, told) if rest and outward(rest[0]) else None
     if name in _RUNNERS:
         for word in words[1:]:
             if _PROGRAM.match(word):
@@ -240,7 +245,8 @@ def program(words: Sequence[str]) -> Program | None:
     return None
 
 
-def _outward(target: str) -> bool:
+def outward(target: str) -> bool:
+    """Whether the name of a program says that it goes outside."""
     return bool(_OUTWARD.search(target)) and not _WITHIN.search(target)
 
 

@@ -16,6 +16,8 @@ from halfway.inspection.model import Bearing, Effect, Fact, Identity, Kind, Mark
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node, Source, Unreadable
 
+HERE = ("./", "$/")
+"""How a reference to a part of the same repository begins."""
 UNKNOWN_ACTION = "{what} is an action that is not known: what it does outside cannot be read"
 _HARMLESS = re.compile(
     r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release)|github/codeql)|docker/build-push-action|setup|checkout|cache|login|configure|credential|install|lint"
@@ -93,7 +95,19 @@ def _doubtful(uses: str, given: Mapping[str, str]) -> bool:
     name = told(uses)
     if _HARMLESS.search(name):
         return False
-    return bool(_OUTWARD.search(name)) or any("secrets." in value and "GITHUB_TOKEN" not in value for value in given.values())
+    return (
+        name.startswith("docker://")
+        or bool(_OUTWARD.search(name))
+        or any("secrets." in value and "GITHUB_TOKEN" not in value for value in given.values())
+    )
+
+
+def handed(uses: str, *given: Node) -> dict[str, str]:
+    """Whether what was not read is neither called after an effect nor gets a secret to have one with."""
+    name = told(uses)
+    likely = _OUTWARD.search(name) and not _HARMLESS.search(name)
+    secret = any(re.search(r"\bsecrets\b(?!\.GITHUB_TOKEN)", text) for node in given for text in _all(node))
+    return {} if likely or secret else {"handed": "nothing"}
 
 
 def _step(step: Node, uses: str, frame: Frame) -> Step:
@@ -109,6 +123,7 @@ def _step(step: Node, uses: str, frame: Frame) -> Step:
         repeaters=frame.repeaters,
         timeout=frame.timeout,
         timeout_known=frame.timeout_known,
+        ends_after=frame.ends_after,
         on_error=frame.on_error,
         gate=frame.gate,
         condition=frame.condition,
@@ -274,7 +289,12 @@ def _all(node: Node) -> Iterator[str]:
             yield one.text
 
 
+def beside(uses: str) -> str:
+    """The path that a reference to a part of the same repository names."""
+    return next((uses.removeprefix(start) for start in HERE if uses.startswith(start)), uses)
+
+
 def local(source: Source, uses: str) -> tuple[str, ...]:
     """Where the definition of an action of this repository may stand."""
-    path = uses.removeprefix("./").rstrip("/")
+    path = beside(uses).rstrip("/")
     return f"{path}/action.yml", f"{path}/action.yaml"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.bash.frame import Frame
+from halfway.inspection.formats.github.actions import HERE, beside, handed
 from halfway.inspection.formats.github.expressions import Job, never, when
 from halfway.inspection.formats.github.inputs import Broken
 from halfway.inspection.formats.github.steps import NOT_GIVEN, Making, fill, keyed, made
@@ -16,6 +17,7 @@ from halfway.inspection.model import Gate, Mark, OnError, Repeater, Repeating, S
 from halfway.inspection.quoting import quoted, safe
 from halfway.inspection.source import Node, Source
 
+ENDS_AFTER = 360 * 60.0  # seconds; the default of `timeout-minutes` of a job
 MOST_CALLS = 4  # workflows within one another
 TOO_DEEP = "{what} is more than four workflows deep"
 
@@ -117,6 +119,7 @@ def _frame(job: Job, calling: Calling) -> Frame:
         repeaters=own,
         timeout=None if minutes is None else minutes * 60,
         timeout_known=True,
+        ends_after=ENDS_AFTER,
         on_error=OnError.STOP,
         condition=" && ".join(part for part in (calling.condition, " ".join(safe(condition).split())) if part),
         when=_inherited(condition),
@@ -145,12 +148,14 @@ def _extra(job: Job, matrix: Node) -> dict[str, str]:
 def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -> Iterator[Unit]:
     """The jobs of a workflow that is called."""
     uses = job.node.get("uses")
-    source = calling.given.beside(calling.source, uses.text) if uses.text.startswith("./") else None
+    source = calling.given.beside(calling.source, beside(uses.text)) if uses.text.startswith(HERE) else None
     root = None if source is None else source.yaml
     deep = len(calling.files) >= MOST_CALLS or (source is not None and source.path in (*calling.files, calling.source.path))
     if source is None or root is None or deep or not root.get("jobs"):
         why = TOO_DEEP if deep else NOT_GIVEN
-        yield Unit(job.unit, job.node, before, when(job.node.get("if").text), (Draft(_opaque(uses, why, frame), frame.when, wide=True),))
+        extra = {} if job.node.get("secrets") else handed(uses.text, job.node.get("with"))
+        draft = Draft(_opaque(uses, why, frame, extra), frame.when, wide=True)
+        yield Unit(job.unit, job.node, before, when(job.node.get("if").text), (draft,))
         return
     given = {name: node.text for name, node in job.node.get("with").items()}
     inputs = {name: node.get("default").text for name, node in root.get("on", "workflow_call", "inputs").items()} | given
@@ -162,11 +167,11 @@ def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -
         yield unit if unit.needs else replace(unit, needs=before)
 
 
-def _opaque(uses: Node, why: str, frame: Frame) -> Step:
+def _opaque(uses: Node, why: str, frame: Frame, extra: dict[str, str]) -> Step:
     return Step(
         id=frame.id, name=uses.text, unit=frame.unit, scope=frame.scope, order=0, span=uses.span, quote=frame.source.fact(uses.span).quote,
         repeaters=frame.repeaters, timeout=frame.timeout, timeout_known=False, gate=frame.gate, condition=frame.condition,
         needs_output_of=frame.needs,
         opaque=Unread(uses.text, why, uses.span), marks=frozenset({Mark.IN_LOOP}) if frame.in_loop else frozenset(),
-        extra=dict(frame.extra),
+        extra={**frame.extra, **extra},
     )  # fmt: skip

@@ -11,7 +11,7 @@ from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.origin import Origin
 from halfway.inspection.formats.bash.script import Script
 from halfway.inspection.formats.bash.steps import drafts
-from halfway.inspection.formats.github.actions import action, local, sources, told
+from halfway.inspection.formats.github.actions import HERE, action, handed, local, sources, told
 from halfway.inspection.formats.github.expressions import HOPS, Job, never, placed, when
 from halfway.inspection.formats.github.inputs import Broken, marked
 from halfway.inspection.formats.sequence import Draft, slug
@@ -60,6 +60,7 @@ def _frame(key: str, step: Node, making: Making) -> Frame:
     condition = step.get("if").text
     own = step.get("timeout-minutes").number
     limits = [limit for limit in (outer.timeout, None if own is None else own * 60) if limit is not None]
+    whole = {"limit": "whole"} if limits else {}
     ending = when(condition)
 
     def outside(name: str) -> Origin | None:
@@ -77,6 +78,7 @@ def _frame(key: str, step: Node, making: Making) -> Frame:
         place=placed(step.get("run")),
         timeout=min(limits, default=None),
         on_error=OnError.CONTINUE if step.get("continue-on-error").text not in ("", "false") else outer.on_error,
+        extra={**outer.extra, **whole},
         condition=" && ".join(part for part in (outer.condition, " ".join(safe(condition).split())) if part),
         when=ending if ending is not When.SUCCESS else outer.when,
         needs=tuple(scope for scope in dict.fromkeys((*outer.needs, *own_needs)) if scope != f"{outer.scope}/{key}"),
@@ -91,7 +93,7 @@ def _kinds(step: Node, frame: Frame, making: Making) -> Iterator[Draft]:
     uses = step.get("uses").text
     if step.get("run"):
         yield from _run(step, frame, making.job)
-    elif uses.startswith("./"):
+    elif uses.startswith(HERE):
         yield from _local(step, uses, frame, making)
     elif told(uses) in _RETRIES:
         yield from _retried(step, uses, frame)
@@ -108,7 +110,8 @@ def _bare(step: Node, frame: Frame, gate: Gate | None = None, opaque: Unread | N
     first = Span(node.span.file, node.first_line, at=node.span.at)
     return Step(
         id=frame.id, name=frame.name or quoted(node.text.split("\n", 1)[0], 80), unit=frame.unit, scope=frame.scope, order=0, span=first,
-        quote=frame.source.fact(first).quote, repeaters=frame.repeaters, timeout=frame.timeout, timeout_known=True, on_error=frame.on_error,
+        quote=frame.source.fact(first).quote, repeaters=frame.repeaters, timeout=frame.timeout, timeout_known=True,
+        ends_after=frame.ends_after, on_error=frame.on_error,
         gate=gate or frame.gate, condition=frame.condition, needs_output_of=frame.needs, opaque=opaque, extra=dict(frame.extra),
     )  # fmt: skip
 
@@ -120,7 +123,8 @@ def _run(step: Node, frame: Frame, job: Job) -> Iterator[Draft]:
         what, why = (shell, OTHER_SHELL) if not _SHELLS.match(shell) else (frame.name or step.get("run").span.at, NOT_SHELL)
         yield Draft(_bare(step, frame, opaque=Unread(what, why, step.get("run").span)), frame.when, wide=True)
         return
-    yield from drafts(script, frame)
+    given = (step.get("run"), step.get("env"), job.node.get("env"), job.root.get("env"))
+    yield from drafts(script, replace(frame, extra={**frame.extra, **handed("", *given)}))
 
 
 def _retried(step: Node, uses: str, frame: Frame) -> Iterator[Draft]:
@@ -134,6 +138,8 @@ def _retried(step: Node, uses: str, frame: Frame) -> Iterator[Draft]:
     )  # fmt: skip
     each = step.get("with", "timeout_seconds").number or (step.get("with", "timeout_minutes").number or 0) * 60
     inner = replace(frame, repeaters=(again, *frame.repeaters), timeout=each or frame.timeout)
+    if each:
+        inner = replace(inner, extra={name: value for name, value in inner.extra.items() if name != "limit"})
     if step.get("with", "continue_on_error").text == "true":
         inner = replace(inner, on_error=OnError.CONTINUE)
     command = step.get("with", "command")
@@ -157,7 +163,10 @@ def _local(step: Node, uses: str, frame: Frame, making: Making) -> Iterator[Draf
     source = next((found for path in local(frame.source, uses) if (found := frame.given.beside(frame.source, path)) is not None), None)
     root = None if source is None else source.yaml
     if source is None or root is None or making.depth >= MOST_ACTIONS:
-        yield Draft(_bare(step, frame, opaque=Unread(uses, NOT_GIVEN, step.get("uses").span)), frame.when, wide=True)
+        job = making.job
+        extra = handed(uses, *(owner.get(part) for owner, part in ((step, "with"), (step, "env"), (job.node, "env"), (job.root, "env"))))
+        bare = _bare(step, replace(frame, extra={**frame.extra, **extra}), opaque=Unread(uses, NOT_GIVEN, step.get("uses").span))
+        yield Draft(bare, frame.when, wide=True)
         return
     if root.get("runs", "using").text != "composite":
         yield Draft(_bare(step, frame, opaque=Unread(uses, A_PROGRAM, step.get("uses").span)), frame.when, wide=True)

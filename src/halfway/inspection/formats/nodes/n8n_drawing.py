@@ -50,6 +50,15 @@ class Drawing:
         """The lines that records take. Lines of a kind `ai_…` give an agent its parts and carry no records."""
         return Graph(tuple(self.nodes), tuple(self._links()))
 
+    @cached_property
+    def forward(self) -> Graph:
+        """The lines without those that close a circle: in it the items are those that came in, not those that have gone round."""
+        closing = {name for name in self.nodes if self.role(name, "circling")}
+        return Graph(tuple(self.nodes), [one for one in self.graph.links if not (one.after in closing and self._closes(one))])
+
+    def _closes(self, link: Link) -> bool:
+        return link.before in self.graph.downstream([link.after])
+
     def _links(self) -> Iterator[Link]:
         for before, kinds in self.root.get("connections").items():
             if before not in self.nodes:

@@ -204,9 +204,10 @@ class Steps:
     def _givers(self, name: str) -> frozenset[str]:
         """The nodes whose records the parameters of a node use."""
         found: set[str] = set()
+        graph = self.drawing.graph if self._circle(name) is None else self.drawing.forward
         for _, leaf in parts.leaves(self.drawing.nodes[name].get("parameters")):
             for giver, _ in self.drawing.references(leaf.text, name) or ():
-                found |= {giver} if not self.drawing.passes(giver) else set(self.drawing.graph.nearest_before(giver, self.kept))
+                found |= {giver} if not self.drawing.passes(giver) else set(graph.nearest_before(giver, self.kept))
         return frozenset(found)
 
     def _needs(self, name: str) -> tuple[str, ...]:

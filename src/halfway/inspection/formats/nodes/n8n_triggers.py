@@ -10,6 +10,8 @@ from halfway.inspection.formats.nodes.n8n_drawing import Drawing
 from halfway.inspection.model import Repeater, Repeating, Span, Starting, Trigger
 from halfway.inspection.source import Node
 
+_OF_A_PERSON = frozenset({"formtrigger", "chattrigger", "manualchattrigger"})
+"""Starts that a browser makes: nobody delivers them again but the person who sits there."""
 _CRON = {"everyMinute": "minutes", "everyHour": "hours", "everyDay": "days", "everyWeek": "weeks", "everyMonth": "months"}
 
 
@@ -27,6 +29,8 @@ def kind_of(node: Node) -> Starting:
 def again(node: Node, span: Span) -> Iterator[Repeater]:
     """What a trigger does again. A poll hands over a record once: n8n keeps how far it is before the run begins."""
     match kind_of(node):
+        case Starting.EVENT if drawn.short(node) in _OF_A_PERSON:
+            yield Repeater(Repeating.MANUAL, False, None, span)
         case Starting.EVENT:
             yield Repeater(Repeating.REDELIVERY, True, None, span)
         case Starting.SCHEDULE:

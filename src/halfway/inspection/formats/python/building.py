@@ -225,6 +225,7 @@ def _step(found: Found, every: list[Found], named: dict[int, str], program: Prog
         repeaters=tuple(dict.fromkeys(frame.repeaters)),
         timeout=timeout,
         timeout_known=known,
+        ends_after=found.around.ends_after,
         on_error=around.on_error,
         kept=kept(found.node, found.statement, frame) if outward and isinstance(found.node, ast.expr) else (),
         guard=guard[0] if guard else None,

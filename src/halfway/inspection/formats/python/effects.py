@@ -12,7 +12,7 @@ from halfway.inspection.formats.python.frames import GAP, Frame, calls, dotted, 
 from halfway.inspection.formats.python.names import is_standard
 from halfway.inspection.formats.python.sql import known, statement
 from halfway.inspection.knowledge import Knowledge
-from halfway.inspection.model import Effect, Kind, Repeat, Reversible
+from halfway.inspection.model import Effect, Kind, Receiver, Repeat, Reversible
 from halfway.inspection.quoting import quoted
 
 METHODS = {"get", "head", "options", "post", "put", "patch", "delete", "request"}
@@ -80,6 +80,8 @@ def recognised(call: ast.Call, frame: Frame, knowledge: Knowledge) -> list[Seen]
     name = dotted(call.func, frame)
     if is_command(name):
         return [Seen(one, *_patience(keyword(call, "timeout"), frame, "subprocess")) for one in _commanded(call, frame, knowledge)]
+    if name.endswith((".send", ".send_robust")) and keyword(call, "sender") is not None:
+        return []  # a signal of Django, which stays inside of the process
     for look in (_requested, _queued, _executed, _written, _called, _inferred):
         found = look(call, name, frame, knowledge)
         if found is not None:
@@ -279,7 +281,8 @@ def _inferred(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> 
     kind = next((kind for pattern, kind in _VERBS if pattern.match(verb)), None)
     if kind is None:
         return None
-    return Seen(Effect("", frozenset({kind}), Repeat.UNKNOWN, Reversible.UNKNOWN, quoted(f"{name}()"), certain=False))
+    who = Receiver.TEAM if verb in ("mail_admins", "mail_managers") else Receiver.UNKNOWN
+    return Seen(Effect("", frozenset({kind}), Repeat.UNKNOWN, Reversible.UNKNOWN, quoted(f"{name}()"), certain=False, receiver=who))
 
 
 def _foreign(call: ast.Call, owner: str, frame: Frame) -> bool:

@@ -16,6 +16,7 @@ from halfway.inspection.quoting import quoted
 IMAGE = "What the image `{what}` does cannot be read from this file."
 FUNCTION = "The function `{what}` was not given, so that what it does cannot be read."
 OPERATOR = "What the operator `{what}` does is not known."
+SENSOR_ENDS_AFTER = 7 * 24 * 3600.0  # seconds; the default of every sensor
 _IDLE = re.compile(r"(Empty|Dummy|Latest\w*|Branch\w*|ShortCircuit)Operator$")
 _WAITING = re.compile(r"(Sensor|SensorAsync)$")
 _READING = re.compile(r"(Check\w*|ToLocal\w*|Get\w*|List\w*)Operator$")
@@ -31,7 +32,8 @@ def operator(call: ast.Call, name: str, task: str, around: Around, walk: Walk) -
     kind = name.rpartition(".")[2]
     if _WAITING.search(kind):
         limit = number(keyword(call, "timeout"), around.frame)
-        _add(walk, call, task, replace(around, timeout=limit if limit is not None else around.timeout), marks=frozenset({Mark.WAIT}))
+        inner = replace(around, timeout=limit if limit is not None else around.timeout, ends_after=SENSOR_ENDS_AFTER)
+        _add(walk, call, task, inner, marks=frozenset({Mark.WAIT}))
         return
     if keyword(call, "python_callable") is not None:
         _python(call, task, around, walk)

@@ -35,6 +35,7 @@ class Around:
     facts: tuple[Fact, ...] = ()
     timeout: float | None = None
     timeout_known: bool = False
+    ends_after: float | None = None
     guard: tuple[Span, bool] | None = None  # where it is looked for, and whether the look proves it
     tries: tuple[int, ...] = ()  # the try blocks in whose bodies it stands
     handles: int = 0  # the try block whose handler it is part of
