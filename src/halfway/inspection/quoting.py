@@ -6,7 +6,9 @@ import re
 
 LONGEST = 160
 HIDDEN = "[…]"
-_SIGNS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_COMMAND = re.compile(r"##((?:vso)?\[)")
+_AT_BEGINNING = re.compile(r"^::")
+_DIGIT = re.compile(r"\d")
 _BY_FORM = re.compile(
     "|".join((
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----\S*",
@@ -43,8 +45,22 @@ _IN_QUERY = re.compile(r"(?i)([?&](?:[\w-]{0,60}(?:key|token|secret|sig|signatur
 
 def quoted(text: str, longest: int = LONGEST) -> str:
     """The text in one line of at most so many characters, secrets and addresses of persons taken out."""
-    line = " ".join(_SIGNS.sub(" ", safe(text)).split())
+    line = " ".join(_printed(safe(text), " ").split())
+    # Build servers take such a line of a log for an order to them: `::error::` at its beginning, `##[` anywhere.
+    line = _COMMAND.sub(r"# #\1", _AT_BEGINNING.sub(": :", line))
     return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def shown_path(path: str) -> str:
+    """A path that is safe to show: as it is, but for what could move the cursor, secrets, and addresses of persons."""
+    line = _printed(path, "\ufffd")
+    hidden = _BY_FORM.sub(lambda found: HIDDEN if _DIGIT.search(found[0]) else found[0], line)
+    return _COMMAND.sub(r"# #\1", _OF_PERSONS.sub(HIDDEN, hidden))
+
+
+def _printed(text: str, instead: str) -> str:
+    """Without what moves the cursor, turns the line around, cannot be seen or cannot be encoded."""
+    return text if text.isprintable() else "".join(sign if sign.isprintable() else instead for sign in text)
 
 
 def safe(text: str) -> str:
