@@ -24,6 +24,7 @@ from halfway.inspection.inspecting import Inspection, Inspector
 from halfway.inspection.judging import Verdict
 from halfway.inspection.knowledge import load
 from halfway.inspection.knowledge.explaining import explain
+from halfway.inspection.quoting import quoted, shown_path
 from halfway.inspection.reports import as_json as to_json
 from halfway.inspection.rules import all_rules
 from halfway.inspection.sarif import as_sarif
@@ -94,7 +95,7 @@ def _suppressions(paths: Sequence[Path], file: Path | None, today: date) -> Supp
 
 
 def _shown(path: Path, here: Path) -> str:
-    return clean(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    return shown_path(str(path.relative_to(here) if path.is_relative_to(here) else path))
 
 
 def _read(path: Path, *, named: bool) -> str:
@@ -103,7 +104,7 @@ def _read(path: Path, *, named: bool) -> str:
     except Unreadable as error:
         problem = f"{error}."
         remedy = "Name another file with --suppressions, or inspect with --no-suppressions."
-        raise InvalidInput("CONFIG_INVALID", source=clean(str(path)), problem=problem, remedy=remedy) from error
+        raise InvalidInput("CONFIG_INVALID", source=shown_path(str(path)), problem=problem, remedy=remedy) from error
 
 
 def _explain(id: str) -> None:
@@ -111,7 +112,7 @@ def _explain(id: str) -> None:
     found = next((action for action in known.actions() if action.id == id), None)
     if found is None:
         near = difflib.get_close_matches(id, [action.id for action in known.actions()], n=3)
-        problem = _("Nothing is known about {action}.").format(action=id)
+        problem = _("Nothing is known about {action}.").format(action=quoted(id))
         remedy = _("Did you mean {names}?").format(names=", ".join(near)) if near else ""
         raise click.UsageError(f"{problem} {remedy}".strip(), click.get_current_context())
     for line in explain(found):
@@ -122,7 +123,7 @@ def _nothing(found: Inspection, paths: Sequence[Path]) -> InvalidInput:
     why = "; ".join(f"{skip.path}: {skip.why}" for skip in found.skipped[:3])
     problem = f"no automation was found in {found.read} files." + (f" Not read: {why}." if why else "")
     remedy = "Name a workflow file, an export or a script; docs/guides/inspecting.md lists what can be read."
-    return InvalidInput("CONFIG_INVALID", source=", ".join(map(str, paths)), problem=problem, remedy=remedy)
+    return InvalidInput("CONFIG_INVALID", source=", ".join(shown_path(str(path)) for path in paths), problem=problem, remedy=remedy)
 
 
 def _exit(cards: Sequence[Card], fail_on: str) -> int:
