@@ -80,8 +80,8 @@ def _texts(path: Path, *, telling: bool) -> Iterator[str]:
             yield from _of_call(node, telling)
         elif telling and isinstance(node, ast.Assign | ast.AnnAssign) and _target(node) in TABLES and isinstance(node.value, ast.Dict):
             yield from filter(None, map(_text, node.value.values))
-        elif INSPECTION in path.parts and isinstance(node, ast.Assign):
-            yield from filter(None, [_sentence(node)])
+        elif INSPECTION in path.parts and isinstance(node, ast.Assign) and (sentence := _sentence(node)) is not None:
+            yield sentence
         elif telling and isinstance(node, ast.Assign) and (_target(node) in TOLD or _is_template(node)):
             branches = (node.value.body, node.value.orelse) if isinstance(node.value, ast.IfExp) else (node.value,)
             yield from filter(None, map(_numbered, branches))

@@ -11,6 +11,8 @@ from halfway.inspection.card import Card, StepLine
 from halfway.inspection.finding import Finding, Said, Severity
 from halfway.inspection.judging import Verdict
 from halfway.inspection.model import Outcome, Span
+from halfway.inspection.quoting import quoted
+from halfway.inspection.suppressing import State, Suppressed
 
 VERDICTS = {Verdict.PROCEED: "PROCEED", Verdict.LIMITED: "LIMITED TRIAL", Verdict.STOP: "STOP"}
 OUTCOMES = {
@@ -52,7 +54,7 @@ class Section(NamedTuple):
 def said(one: Said) -> str:
     """A sentence in the chosen language; names, lines and quotes stay as they are."""
     text = _(one.text)
-    params = {name: said(value) if isinstance(value, Said) else value for name, value in one.params.items()}
+    params = {name: said(value) if isinstance(value, Said) else quoted(str(value)) for name, value in one.params.items()}
     return text.format(**params) if params else text  # the base quotes addresses with braces
 
 
@@ -60,6 +62,8 @@ def sections(card: Card, others: Sequence[Card]) -> Iterator[Section]:
     """The card in its order, from what was read to the one next step."""
     yield Section(_("What was read"), tuple(_target(card)))
     yield Section(_("Gravest weakness"), tuple(_gravest(card)))
+    if card.suppressed:
+        yield Section(_("Suppressed"), tuple(_suppressed(one) for one in card.suppressed))
     yield Section(_("What may already have happened"), tuple(_happened(line) for line in card.lines) or (_("nothing outside"),))
     yield Section(_("May it be repeated"), tuple(_repeat(line) for line in card.lines) or (_("nothing changes anything outside"),))
     yield Section(_("If it is half done"), tuple(_compensation(line) for line in card.lines) or (_("there is nothing to take back"),))
@@ -96,6 +100,22 @@ def _gravest(card: Card) -> Iterator[str]:
     yield f"{_('remedy')}  {_(card.rule.fix)}"
 
 
+def _suppressed(one: Suppressed) -> str:
+    """Who answers for it, and why it counts again if it does."""
+    entry, until = one.suppression, one.suppression.expires.isoformat()
+    told = _("{rule} ({severity})  {place}: {reason}").format(
+        rule=entry.rule, severity=_(SEVERITIES[one.finding.severity]), place=_place(one.finding.span), reason=entry.reason
+    )
+    match one.state:
+        case State.ACTIVE:
+            return told + "  " + _("[does not count; owner: {owner}; until {expires}]").format(owner=entry.owner, expires=until)
+        case State.EXPIRED:
+            return told + "  " + _("[counts again: it expired on {expires}; owner: {owner}]").format(owner=entry.owner, expires=until)
+        case State.OVERRULED:
+            assert one.why is not None
+            return told + "  " + _("[counts all the same: {why}; owner: {owner}]").format(owner=entry.owner, why=said(one.why))
+
+
 def _happened(line: StepLine) -> str:
     told = f"{line.name}: {_(OUTCOMES[line.outcome])}"
     return told if line.evidence is None else f"{told}  {_place(line.evidence.span)}  {line.evidence.quote}"
@@ -107,7 +127,7 @@ def _repeat(line: StepLine) -> str:
 
 
 def _compensation(line: StepLine) -> str:
-    how = f", {_(line.compensation)}" if line.compensation not in ("", "none") else ""
+    how = f", {_(line.compensation).rstrip('.')}" if line.compensation not in ("", "none") else ""
     probe = f"; {_('look with')}: {_(line.probe)}" if line.probe not in ("", "none") else f"; {_('no way to look is known')}"
     return f"{line.name}: {_(CATEGORIES[line.category])}{how}{probe}"
 
@@ -142,7 +162,7 @@ def _more(number: int) -> tuple[str, ...]:
 
 
 def _place(span: Span) -> str:
-    return f"{span.file}:{span.line}" + (f" ({span.at})" if span.at else "")
+    return f"{span.file}:{span.line}" + (f" ({quoted(span.at)})" if span.at else "")
 
 
 def markdown(card: Card, others: Sequence[Card]) -> str:

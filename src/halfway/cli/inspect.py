@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,13 +19,18 @@ from halfway.errors import Exit, InvalidInput
 from halfway.inspection.card import Card
 from halfway.inspection.emitting import skeleton
 from halfway.inspection.formats.all import READERS
+from halfway.inspection.gathering import beside, read_one
 from halfway.inspection.inspecting import Inspection, Inspector
 from halfway.inspection.judging import Verdict
 from halfway.inspection.knowledge import load
 from halfway.inspection.knowledge.explaining import explain
+from halfway.inspection.quoting import quoted, shown_path
 from halfway.inspection.reports import as_json as to_json
-from halfway.inspection.reports import as_sarif
 from halfway.inspection.rules import all_rules
+from halfway.inspection.sarif import as_sarif
+from halfway.inspection.source import Unreadable
+from halfway.inspection.suppressing import Suppressions
+from halfway.inspection.suppression_file import FILE_NAME, parse
 
 EXITS = {Verdict.PROCEED: 0, Verdict.LIMITED: 10, Verdict.STOP: 20}
 ANSWERS = ("limited", "stop", "never")
@@ -37,11 +44,13 @@ FORMATS = click.Choice(["text", "md", "json", "sarif"])
 @click.option("--all", "everything", is_flag=True, help="The card of every flow, the gravest first.")
 @click.option("--fail-on", type=click.Choice(ANSWERS), default="limited", show_default=True, help="The mildest verdict that is no success.")
 @click.option("--emit-workflow", "emit", is_flag=True, help="Print the flow as a workflow of halfway that is still to be written.")
+@click.option("--suppressions", "file", metavar="FILE", type=click.Path(path_type=Path), help=f"Else the {FILE_NAME} beside PATH.")
+@click.option("--no-suppressions", "unsuppressed", is_flag=True, help="Every finding counts.")
 @click.option("--explain", "action", metavar="ACTION", help="Only say what is known about an action of a vendor.")
 @common
 def inspect(
-    *, paths: tuple[Path, ...], logs: tuple[Path, ...], form: str, everything: bool, fail_on: str, emit: bool, action: str | None,
-    as_json: bool,
+    *, paths: tuple[Path, ...], logs: tuple[Path, ...], form: str, everything: bool, fail_on: str, emit: bool, file: Path | None,
+    unsuppressed: bool, action: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Read the definitions under PATH, and end with one verdict: proceed, limited trial or stop.
 
@@ -52,7 +61,8 @@ def inspect(
         return
     if not paths:
         raise click.UsageError(_("Name a file or a folder to read."), click.get_current_context())
-    found = Inspector(READERS, all_rules(), load()).inspect(paths, logs)
+    suppressions = None if unsuppressed else _suppressions(paths, file, datetime.now(UTC).date())
+    found = Inspector(READERS, all_rules(), load()).inspect(paths, logs, suppressions)
     if found.card is None:
         raise _nothing(found, paths)
     if emit:
@@ -68,12 +78,41 @@ def _emit(found: Inspection, card: Card) -> None:
     click.echo(skeleton(flow, card, load(), said), nl=False)
 
 
+def _suppressions(paths: Sequence[Path], file: Path | None, today: date) -> Suppressions:
+    here, rules = Path.cwd(), [rule.id for rule in all_rules()]
+    # One that lies there by itself is read like any other file of a folder: no link is followed.
+    files = [(one, False) for one in beside(paths, FILE_NAME, here)] if file is None else [(file, True)]
+    return Suppressions(
+        entries=tuple(
+            entry
+            for path, named in files
+            for entry in parse(
+                _read(path, named=named), source=_shown(path, here), folder=os.path.abspath(path.parent), rules=rules, today=today
+            )
+        ),
+        today=today, here=here.as_posix(),
+    )  # fmt: skip
+
+
+def _shown(path: Path, here: Path) -> str:
+    return shown_path(str(path.relative_to(here) if path.is_relative_to(here) else path))
+
+
+def _read(path: Path, *, named: bool) -> str:
+    try:
+        return read_one(path, named=named)
+    except Unreadable as error:
+        problem = f"{error}."
+        remedy = "Name another file with --suppressions, or inspect with --no-suppressions."
+        raise InvalidInput("CONFIG_INVALID", source=shown_path(str(path)), problem=problem, remedy=remedy) from error
+
+
 def _explain(id: str) -> None:
     known = load()
     found = next((action for action in known.actions() if action.id == id), None)
     if found is None:
         near = difflib.get_close_matches(id, [action.id for action in known.actions()], n=3)
-        problem = _("Nothing is known about {action}.").format(action=id)
+        problem = _("Nothing is known about {action}.").format(action=quoted(id))
         remedy = _("Did you mean {names}?").format(names=", ".join(near)) if near else ""
         raise click.UsageError(f"{problem} {remedy}".strip(), click.get_current_context())
     for line in explain(found):
@@ -84,7 +123,7 @@ def _nothing(found: Inspection, paths: Sequence[Path]) -> InvalidInput:
     why = "; ".join(f"{skip.path}: {skip.why}" for skip in found.skipped[:3])
     problem = f"no automation was found in {found.read} files." + (f" Not read: {why}." if why else "")
     remedy = "Name a workflow file, an export or a script; docs/guides/inspecting.md lists what can be read."
-    return InvalidInput("CONFIG_INVALID", source=", ".join(map(str, paths)), problem=problem, remedy=remedy)
+    return InvalidInput("CONFIG_INVALID", source=", ".join(shown_path(str(path)) for path in paths), problem=problem, remedy=remedy)
 
 
 def _exit(cards: Sequence[Card], fail_on: str) -> int:
@@ -98,7 +137,7 @@ def _print(found: Inspection, card: Card, form: str, *, everything: bool) -> Non
         case "json":
             print_json(to_json(found))
         case "sarif":
-            print_json(as_sarif(found, all_rules(), version("halfway")))
+            print_json(as_sarif(found, all_rules(), version("halfway"), Path.cwd().as_posix()))
         case "md":
             shown = [card, *found.others] if everything else [card]
             click.echo("\n".join(markdown(one, () if everything else found.others) for one in shown), nl=False)
@@ -107,6 +146,13 @@ def _print(found: Inspection, card: Card, form: str, *, everything: bool) -> Non
                 _tell(one, () if everything else found.others)
             for skip in found.skipped:
                 chat(_("not read: {path}: {why}").format(path=clean(skip.path), why=clean(_(skip.why))))
+    for entry in found.unmatched:
+        place = f"{entry.shown} ({entry.at})" if entry.at else entry.shown
+        chat(
+            _("{source}: entry {number} fits no finding: {rule} in {place}").format(
+                source=entry.source, number=entry.number, rule=entry.rule, place=place
+            )
+        )
 
 
 def _tell(card: Card, others: Sequence[Card]) -> None:

@@ -11,6 +11,8 @@ from halfway.inspection.finding import Case, Finding, Rule, Said
 from halfway.inspection.judging import Judgement, Rank, Reason, Verdict, outcome, ran_as, rank
 from halfway.inspection.knowledge import Action
 from halfway.inspection.model import CONSEQUENTIAL, Fact, Kind, Outcome, Repeating, Span, Step
+from halfway.inspection.quoting import quoted
+from halfway.inspection.suppressing import Suppressed
 
 NEEDS_CONFIRMATION = Said("needs confirmation")
 
@@ -52,6 +54,7 @@ class Card:
     rule: Rule | None
     rank: Rank | None
     others: tuple[Finding, ...]
+    suppressed: tuple[Suppressed, ...]  # and those that do not hold any more
     lines: tuple[StepLine, ...]
     evidence: tuple[Said, ...]  # to be kept before anything is done
     stops: tuple[Said, ...]  # on which nothing goes on by itself
@@ -60,15 +63,16 @@ class Card:
     next: Said
 
 
-def card_of(case: Case, judged: Judgement, rules: Sequence[Rule]) -> Card:
+def card_of(case: Case, judged: Judgement, rules: Sequence[Rule], suppressed: tuple[Suppressed, ...] = ()) -> Card:
     """Puts the card of a flow together."""
     flow, gravest = case.flow, next(iter(judged.findings), None)
     lines = tuple(_line(case, step) for step in outward(flow))
     return Card(
-        flow=flow.id, name=flow.name, format=flow.format, file=flow.file, enabled=flow.enabled, steps=len(flow.steps),
-        run="" if case.run is None else case.run.id, verdict=judged.verdict, reasons=judged.reasons, gravest=gravest,
+        flow=flow.id, name=quoted(flow.name), format=flow.format, file=flow.file, enabled=flow.enabled, steps=len(flow.steps),
+        run="" if case.run is None else quoted(case.run.id), verdict=judged.verdict, reasons=judged.reasons, gravest=gravest,
         rule=None if gravest is None else next(rule for rule in rules if rule.id == gravest.rule),
-        rank=None if gravest is None else rank(case, gravest), others=judged.findings[1:], lines=lines,
+        rank=None if gravest is None else rank(case, gravest), others=judged.findings[1:],
+        suppressed=suppressed, lines=lines,
         evidence=tuple(_evidence(case)), stops=tuple(_stop_conditions(case)), approver=_approver(case),
         question=question(case, judged), next=next_step(case, judged),
     )  # fmt: skip
@@ -79,7 +83,7 @@ def _line(case: Case, step: Step) -> StepLine:
     effect, ran, action = step.effect, ran_as(case, step), _action(case, step)
     answer, why = repeatable(step)
     return StepLine(
-        name=label(step), span=step.span, kinds=tuple(sorted(effect.kinds)), told=effect.told, certain=effect.certain,
+        name=label(step), span=step.span, kinds=tuple(sorted(effect.kinds)), told=quoted(effect.told), certain=effect.certain,
         outcome=outcome(case, step), evidence=None if ran is None else ran.fact, repeatable=answer, why=why, category=category(step),
         compensation="" if action is None else action.compensation, probe="" if action is None else action.probe,
         sourced=action is not None and action.trust == "verified", person=bool(effect.kinds & (CONSEQUENTIAL | {Kind.UNKNOWN})),
@@ -88,8 +92,8 @@ def _line(case: Case, step: Step) -> StepLine:
 
 def label(step: Step) -> str:
     """What the step is called; a step of a job that does several things is told with what it does."""
-    told = "" if step.effect is None else step.effect.told
-    return step.name if not told or told in step.name else f"{step.name} ({told})"
+    name, told = quoted(step.name), "" if step.effect is None else quoted(step.effect.told)
+    return name if not told or told in name else f"{name} ({told})"
 
 
 def _action(case: Case, step: Step) -> Action | None:

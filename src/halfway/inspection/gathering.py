@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from halfway.inspection.source import Source
+from halfway.inspection.quoting import shown_path
+from halfway.inspection.source import Source, Unreadable
 
 LARGEST = 2 * 2**20  # bytes of a file
 MOST_FILES = 5_000
@@ -55,6 +56,28 @@ def gather(paths: Sequence[Path]) -> Gathered:
     return found
 
 
+def beside(paths: Sequence[Path], name: str, here: Path) -> tuple[Path, ...]:
+    """The nearest file of this name for each path: in its folder, or above it as far as `here` or the root of its repository."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        whole = Path(os.path.abspath(path))
+        above = [*([whole] if whole.is_dir() else []), *whole.parents]
+        last = next((number for number, folder in enumerate(above) if folder == here or (folder / ".git").exists()), 0)
+        nearest = next((folder / name for folder in above[: last + 1] if os.path.lexists(folder / name)), None)
+        if nearest is not None:
+            found[nearest] = None
+    return tuple(found)
+
+
+def read_one(path: Path, *, named: bool) -> str:
+    """The text of one file, under the same limits as all others; raises Unreadable."""
+    found = Gathered()
+    source = _read(path, found, named=named)
+    if source is None:
+        raise Unreadable(next((skip.why for skip in found.skipped), "it is no text"))
+    return source.text
+
+
 def _files(path: Path, found: Gathered) -> Iterator[tuple[Path, bool]]:
     if not path.exists():
         found.skipped.append(Skip(str(path), "it does not exist"))
@@ -71,6 +94,16 @@ def _walk(root: Path, found: Gathered) -> Iterator[Path]:
         here = Path(folder)
         folders[:] = sorted(name for name in folders if name not in SKIPPED) if len(here.parts) - depth < DEEPEST else []
         yield from (here / name for name in sorted(files) if Path(name).suffix in ENDINGS or name in NAMES)
+
+
+def _name(path: Path, found: Gathered) -> str:
+    """The path as it is shown; two that are shown alike are told apart."""
+    shown = shown_path(path.as_posix())
+    if shown == path.as_posix():
+        return shown
+    stem, ending = os.path.splitext(shown)
+    names = (f"{stem}{(number and f' ({number})') or ''}{ending}" for number in range(MOST_FILES + 1))
+    return next(name for name in names if name not in found.sources)
 
 
 def _skip(error: OSError) -> Skip:
@@ -96,4 +129,4 @@ def _read(path: Path, found: Gathered, *, named: bool) -> Source | None:
         if named:
             found.skipped.append(Skip(str(path), "it is no text"))
         return None
-    return Source(path.as_posix(), content.decode("utf-8", "replace").replace("\r\n", "\n"))
+    return Source(_name(path, found), content.decode("utf-8", "replace").replace("\r\n", "\n"))

@@ -13,7 +13,9 @@ from halfway.inspection.gathering import Gathered, Skip, gather
 from halfway.inspection.judging import judge
 from halfway.inspection.knowledge import Knowledge
 from halfway.inspection.model import Flow, RunLog
+from halfway.inspection.quoting import quoted, shown_path
 from halfway.inspection.source import Source, Unreadable
+from halfway.inspection.suppressing import Suppression, Suppressions, unmatched, weighed
 
 READ_AS = {".yml": "yaml", ".yaml": "yaml", ".json": "json", ".py": "python"}
 
@@ -27,6 +29,7 @@ class Inspection:
     flows: tuple[Flow, ...]
     read: int  # files
     skipped: tuple[Skip, ...]
+    unmatched: tuple[Suppression, ...] = ()  # about what was looked at, and of no finding
 
 
 @dataclass(frozen=True)
@@ -37,17 +40,20 @@ class Inspector:
     rules: Sequence[Rule]
     knowledge: Knowledge
 
-    def inspect(self, paths: Sequence[Path], logs: Sequence[Path] = ()) -> Inspection:
+    def inspect(self, paths: Sequence[Path], logs: Sequence[Path] = (), suppressions: Suppressions | None = None) -> Inspection:
         """Looks at everything under the paths; `logs` tell of runs. Raises nothing for what stands in them."""
         gathered, told = gather(paths), gather(logs)
         given = Given(gathered.sources | told.sources, self.knowledge)
         flows = [flow for source in gathered.sources.values() for flow in self._flows(source, given, gathered)]
         runs = [run for source in told.sources.values() for run in self._runs(source, given, told)]
-        cards = [self._card(flow, runs, given) for flow in flows]
+        cards = [self._card(flow, runs, given, suppressions) for flow in flows]
         first = chosen(cards)
+        skipped = (Skip(shown_path(one.path), quoted(one.why)) for one in (*gathered.skipped, *told.skipped))
+        suppressed = (one for card in cards for one in card.suppressed)
         return Inspection(
             card=first, others=tuple(card for card in cards if card is not first), flows=tuple(flows),
-            read=len(gathered.sources) + len(told.sources), skipped=(*gathered.skipped, *told.skipped),
+            read=len(gathered.sources) + len(told.sources), skipped=tuple(skipped),
+            unmatched=unmatched(suppressions, suppressed, [path.as_posix() for path in paths]),
         )  # fmt: skip
 
     def _flows(self, source: Source, given: Given, gathered: Gathered) -> Iterator[Flow]:
@@ -77,10 +83,10 @@ class Inspector:
         if not found:
             told.skipped.append(Skip(source.path, "it tells of no run that can be read"))
 
-    def _card(self, flow: Flow, runs: Sequence[RunLog], given: Given) -> Card:
+    def _card(self, flow: Flow, runs: Sequence[RunLog], given: Given, suppressions: Suppressions | None) -> Card:
         case = Case(flow, self.knowledge, _run_of(flow, runs))
-        found = [_quoted(finding, given) for finding in self.findings(case)]
-        return card_of(case, judge(case, found), self.rules)
+        found = weighed(case, [_quoted(finding, given) for finding in self.findings(case)], suppressions)
+        return card_of(case, judge(case, found.counted, found.accepted), self.rules, found.told)
 
     def findings(self, case: Case) -> list[Finding]:
         """What all rules say."""

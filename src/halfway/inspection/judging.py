@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 from halfway.inspection.assessing import Repeatable, automatic, outward, repeatable, to_customer, weight
 from halfway.inspection.finding import Case, Finding, Said, Severity
@@ -46,17 +47,37 @@ BROKEN = frozenset({Kind.MONEY, Kind.NOTIFY, Kind.PUBLISH, Kind.DELETE})
 STARTS_ALONE = (Starting.SCHEDULE, Starting.EVENT, Starting.POLL, Starting.PUSH)
 AROUND = frozenset({"R-15", "R-16", "R-29", "R-30", "R-31", "R-32", "R-36", "R-41", "R-43"})
 """What makes a stop harder to notice or to settle, and does no harm by itself: it comes after what does."""
+AGAIN = frozenset({"R-01", "R-02", "R-08", "R-27", "R-37", "R-38", "R-39"})
+SAME_AS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "S1": AGAIN, "S5": frozenset({"R-01", "R-02"}), "L1": AGAIN | {"R-10"}, "L4": frozenset({"R-32"}), "L5": frozenset({"R-31"}),
+        "L8": AGAIN,
+    }
+)  # fmt: skip
+"""Criteria about a step that say the same as these rules; every other one comes from a finding, or stands for itself."""
+TOLD_ONCE = frozenset({"L4", "L5"})  # the rule says it once of a flow
 LIMITING = frozenset({*(f"R-{n}" for n in range(10, 14)), *(f"R-{n}" for n in range(17, 20)), *(f"R-{n}" for n in range(26, 32))})
 
 
-def judge(case: Case, findings: Sequence[Finding]) -> Judgement:
-    """What is to become of the flow."""
+def judge(case: Case, findings: Sequence[Finding], accepted: Sequence[Finding] = ()) -> Judgement:
+    """What is to become of the flow; somebody answers for what is accepted."""
     ranked = tuple(sorted(findings, key=lambda one: rank(case, one), reverse=True))
-    stops = tuple(_stops(case, ranked))
+    stops = tuple(one for one in _stops(case, ranked) if not _is_accepted(one, ranked, accepted))
     if stops:
         return Judgement(Verdict.STOP, stops, ranked)
-    limits = tuple(_limits(case, ranked))
+    limits = tuple(one for one in _limits(case, ranked) if not _is_accepted(one, ranked, accepted))
     return Judgement(Verdict.LIMITED if limits else Verdict.PROCEED, limits, ranked)
+
+
+def _is_accepted(reason: Reason, findings: Sequence[Finding], accepted: Sequence[Finding]) -> bool:
+    """Whether a criterion says of a step what only accepted findings say of it. S2 and S6 have none: a log and an unread part stand."""
+    same = SAME_AS.get(reason.code, frozenset())
+    anywhere = reason.code in TOLD_ONCE
+
+    def say(these: Sequence[Finding]) -> bool:
+        return any(one.rule in same and (anywhere or one.step == reason.step) for one in these)
+
+    return say(accepted) and not say(findings)
 
 
 def rank(case: Case, finding: Finding) -> Rank:

@@ -6,21 +6,23 @@ import re
 
 LONGEST = 160
 HIDDEN = "[…]"
-_SIGNS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_COMMAND = re.compile(r"##((?:vso)?\[)")
+_AT_BEGINNING = re.compile(r"^::")
+_DIGIT = re.compile(r"\d")
 _BY_FORM = re.compile(
     "|".join((
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----\S*",
-        r"\bgh[pousr]_[A-Za-z0-9]{16,}",
-        r"\bgithub_pat_\w{20,}",
-        r"\bxox[abprs]-[\w-]{10,}",
-        r"\b(?:sk|rk|pk)_(?:live|test)_\w{8,}",
-        r"\bsk-[\w-]{16,}",
-        r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-        r"\bAIza[\w-]{30,}",
-        r"\bntn_\w{20,}|\bsecret_\w{20,}",
-        r"\bglpat-[\w-]{16,}",
-        r"\bSG\.[\w-]{16,}\.[\w-]{16,}",
-        r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
+        r"gh[pousr]_[A-Za-z0-9]{16,}",
+        r"github_pat_\w{20,}",
+        r"xox[abprs]-[\w-]{10,}",
+        r"(?:sk|rk|pk)_(?:live|test)_\w{8,}",
+        r"(?<![A-Za-z0-9])sk-[\w-]{16,}",
+        r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])",
+        r"AIza[\w-]{30,}",
+        r"(?<![A-Za-z0-9])(?:ntn|secret)_\w{20,}",
+        r"glpat-[\w-]{16,}",
+        r"(?<![A-Za-z0-9])SG\.[\w-]{16,}\.[\w-]{16,}",
+        r"(?<![A-Za-z0-9])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
         r"https://hooks\.slack\.com/services/\S+",
         r"https://discord(?:app)?\.com/api/webhooks/\S+",
     ))
@@ -57,8 +59,22 @@ _REFERENCE = re.compile(r"(?i)^(?:arn:|op:|vault|file:|https?:|projects/|[./~-])
 
 def quoted(text: str, longest: int = LONGEST) -> str:
     """The text in one line of at most so many characters, secrets and addresses of persons taken out."""
-    line = " ".join(_SIGNS.sub(" ", safe(text)).split())
+    line = " ".join(_printed(safe(text), " ").split())
+    # Build servers take such a line of a log for an order to them: `::error::` at its beginning, `##[` anywhere.
+    line = _COMMAND.sub(r"# #\1", _AT_BEGINNING.sub(": :", line))
     return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def shown_path(path: str) -> str:
+    """A path that is safe to show: as it is, but for what could move the cursor, secrets, and addresses of persons."""
+    line = _printed(path, "\ufffd")
+    hidden = _BY_FORM.sub(lambda found: HIDDEN if _DIGIT.search(found[0]) else found[0], line)
+    return _COMMAND.sub(r"# #\1", _OF_PERSONS.sub(HIDDEN, hidden))
+
+
+def _printed(text: str, instead: str) -> str:
+    """Without what moves the cursor, turns the line around, cannot be seen or cannot be encoded."""
+    return text if text.isprintable() else "".join(sign if sign.isprintable() else instead for sign in text)
 
 
 def safe(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -11,6 +12,9 @@ from typing import Protocol
 from halfway.inspection.knowledge import Knowledge
 from halfway.inspection.model import Flow, RunLog
 from halfway.inspection.source import Source
+
+# A composite action finds the files beside it by this.
+_OWN_FOLDER = re.compile(r"^\$(?:GITHUB_ACTION_PATH|\{GITHUB_ACTION_PATH\}|\{\{\s*github\.action_path\s*\}\})/")
 
 
 @dataclass(frozen=True)
@@ -22,8 +26,9 @@ class Given:
 
     def beside(self, source: Source, reference: str) -> Source | None:
         """The file that a relative reference of another one means, from its folder or from any folder above it."""
+        path = _OWN_FOLDER.sub("", reference)
         for folder in PurePosixPath(source.path).parents:
-            found = self.sources.get(posixpath.normpath(folder / reference))
+            found = self.sources.get(posixpath.normpath(folder / path))
             if found is not None:
                 return found
         return None

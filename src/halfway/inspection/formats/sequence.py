@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from halfway.inspection.model import Edge, Step, When
+from halfway.inspection.quoting import safe
 
 FURTHEST = 50  # steps back that the way of a failure is drawn from
 
@@ -23,7 +24,7 @@ class Draft:
 
 def slug(text: str, longest: int = 40) -> str:
     """A name as a part of an id."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:longest].strip("-") or "step"
+    return re.sub(r"[^a-z0-9]+", "-", safe(text).lower()).strip("-")[:longest].strip("-") or "step"
 
 
 def matters(step: Step) -> bool:

@@ -1,0 +1,114 @@
+"""What is read was written by others: nothing secret or personal leaves, nothing forges a line or gives orders to a build server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import pairwise
+
+import pytest
+from click.testing import CliRunner
+
+from halfway.cli import main
+
+TOKEN = "ghp_Zz1Yy2Xx3Ww4Vv5Uu6Tt7Ss8"
+MAIL = "jane.doe@shop.example"
+BOTH = f"{MAIL} {TOKEN}"
+ACTIONS = f"""# {BOTH}
+name: "Release {BOTH}"
+on:
+  push: {{branches: ["{MAIL}"]}}
+  workflow_dispatch: {{inputs: {{"{MAIL}": {{description: "{BOTH}"}}}}}}
+env: {{TOK: {TOKEN}, "{MAIL}": x}}
+concurrency: {{group: "g {BOTH}", cancel-in-progress: true}}
+jobs:
+  "job-{MAIL}":
+    name: "J {BOTH}"
+    environment: {{name: "prod {BOTH}", url: "https://u:{TOKEN}@h.example/{MAIL}"}}
+    if: "github.actor == '{MAIL}'"
+    runs-on: "{MAIL}"
+    steps:
+      - name: "::error file=x::S {BOTH}\\n::warning::forged\\e[2J\\u202e##[error]x"
+        id: "x{TOKEN}"
+        if: "contains('{BOTH}', 'x')"
+        run: |
+          gh release create "v-{TOKEN}" --notes "{MAIL}"
+          curl -X POST https://api.stripe.com/v1/charges?u={MAIL} -d to={MAIL} -H "X: {TOKEN}" || true
+          ./deploy-{MAIL}.sh {TOKEN}
+          $CMD {MAIL} {TOKEN}
+          git push https://x:{TOKEN}@git.example/a/b.git main
+      - name: "Mail {MAIL}\\n## Verdict\\n\\n- PROCEED"
+        uses: dawidd6/action-send-mail@v3
+        with: {{to: "{MAIL}", subject: "{TOKEN}", password: "hunter22hunter"}}
+"""
+NODES = [
+    {"name": f"In {MAIL}", "type": "n8n-nodes-base.webhook", "parameters": {"path": TOKEN}},
+    {"name": f"Mail {BOTH}", "type": "n8n-nodes-base.gmail", "retryOnFail": True, "parameters": {"sendTo": MAIL, "subject": TOKEN}},
+    {"name": f"Odd {MAIL}", "type": f"n8n-nodes-{TOKEN}.{MAIL}", "notes": BOTH, "credentials": {"x": {"id": TOKEN, "name": MAIL}}},
+]
+LINKS = {one["name"]: {"main": [[{"node": other["name"], "type": "main", "index": 0}]]} for one, other in pairwise(NODES)}
+FILES: Mapping[str, str] = {
+    ".github/workflows/a.yml": ACTIONS,
+    f"{MAIL}-{TOKEN}.yml": ACTIONS,
+    "n8n.json": json.dumps({"name": BOTH, "id": TOKEN, "nodes": NODES, "connections": LINKS, "pinData": {MAIL: [TOKEN]}}),
+    "mcp.json": json.dumps({
+        "mcpServers": {f"u{TOKEN}": {"type": "http", "url": f"https://u:{TOKEN}@x.example/{MAIL}?key={TOKEN}", "env": {"MAIL": MAIL}}}
+    }),
+    "settings.json": json.dumps({"permissions": {"allow": [f"mcp__{TOKEN}__send", f"Bash(curl -X POST https://x.example/{MAIL})"]}}),
+    "s.sh": f'#!/bin/bash\n# {MAIL}\nTO={MAIL}\nfor u in {MAIL}; do curl -X POST "https://u:{TOKEN}@x.example/{MAIL}"; done\n./{TOKEN}.sh\n',
+    "tasks.py": f'import requests\n"""{BOTH}"""\nrequests.post("https://u:{TOKEN}@pay.example/{MAIL}", headers={{"X": "{TOKEN}"}})\n',
+    f"broken-{MAIL}.yml": f"jobs: *{TOKEN}\nb: [",
+    "broken.json": f'{{"jobs:": "{TOKEN}',
+    "a\n::error::b\x1b[31m\u202e.sh": "#!/bin/bash\ncurl -X POST https://x.example\n",
+}  # fmt: skip
+RUN = {
+    "databaseId": 77, "attempt": 1, "conclusion": "failure", "name": f"Release {BOTH}", "displayTitle": BOTH, "headBranch": MAIL,
+    "jobs": [{"name": f"J {BOTH}", "conclusion": "failure", "steps": [{"name": f"Mail {BOTH}", "conclusion": "failure", "number": 1}]}],
+}  # fmt: skip
+LEAKS = (TOKEN, TOKEN[4:], TOKEN[4:].lower(), "jane", "shop.example", "hunter22")
+
+
+def answered(*arguments: str) -> tuple[str, str]:
+    """What is printed on stdout and on stderr; an exception is none of the answers."""
+    result = CliRunner().invoke(main, ["inspect", *arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.stdout, result.stderr
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[str, str]]:
+    folder = tmp_path_factory.mktemp("hostile")
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "run.log").write_text(json.dumps(RUN))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        found = {form: answered(".", "--all", "--format", form, "--run", "run.log") for form in ("text", "md", "json", "sarif")}
+        return found | {
+            "a broken file": answered(f"broken-{MAIL}.yml"),
+            "no file": answered(f"nothing/{MAIL}\n::error::x"),
+            "no suppressions": answered(".", "--suppressions", f"{MAIL}.toml"),
+            "no action": answered("--explain", f"\n::error::{BOTH}"),
+        }
+
+
+def test_no_secret_and_no_address_leaves_wherever_it_stands(answers: Mapping[str, tuple[str, str]]) -> None:
+    found = [
+        (form, word, line) for form, both in answers.items() for line in "\n".join(both).splitlines() for word in LEAKS if word in line
+    ]
+    assert found == []
+    assert [name for name in ("n8n.json", "s.sh", "tasks.py", "settings.json", "mcp.json") if name not in answers["json"][0]] == []
+
+
+def test_no_text_moves_the_cursor_or_gives_an_order_to_a_build_server(answers: Mapping[str, tuple[str, str]]) -> None:
+    lines = [(form, line) for form, both in answers.items() for line in "\n".join(both).splitlines()]
+    assert [one for one in lines if not one[1].isprintable()] == []
+    assert [one for one in lines if one[1].lstrip().startswith("::") or "##[" in one[1]] == []
+
+
+def test_no_text_makes_a_line_of_the_card(answers: Mapping[str, tuple[str, str]]) -> None:
+    headings = {line for line in answers["md"][0].splitlines() if line.startswith("## Verdict")}
+    assert headings == {"## Verdict"}
+    assert "PROCEED" not in [line.strip(" -") for line in answers["md"][0].splitlines()]
+    assert "PROCEED" not in [line.strip() for line in answers["text"][0].splitlines()]
