@@ -326,14 +326,15 @@ class Halfway:
 
     # ── working ──
 
-    def worker(self, *queues: Queue, slots: int = 8, threads: int | None = None) -> Worker:
+    def worker(self, *queues: Queue, slots: int = 8, threads: int | None = None, run: Run[Any] | None = None) -> Worker:
         """A worker for these queues (default: all that the workflows name); use it in `with`, or call `run_forever()`.
 
-        slots: attempts at once for `async def`; threads: for `def`, by default as many, at most 32.
+        slots: attempts at once for `async def`; threads: for `def`, by default as many, at most 32. run: it executes steps of this run
+        alone and serves no schedules, as a command that brings about one thing; runs that this one starts need another worker.
         """
-        return self._worker([queue.name for queue in queues], slots, threads, kill_after=None)
+        return self._worker([queue.name for queue in queues], slots, threads, kill_after=None, only="" if run is None else run.id)
 
-    def _worker(self, queues: Sequence[str], slots: int, threads: int | None, *, kill_after: int | None) -> Worker:
+    def _worker(self, queues: Sequence[str], slots: int, threads: int | None, *, kill_after: int | None, only: str = "") -> Worker:
         for name, given in (("slots", slots), ("threads", threads)):
             if given is not None and given < 1:
                 raise InvalidInput("CONFIG_INVALID", source=f"of the worker: {name}", problem=f"it is {given}.", remedy="Give 1 or more.")
@@ -352,7 +353,8 @@ class Halfway:
             runs=store.runs, lives=store.lives, artifacts=store.artifacts, reading=store.reading, calls=store.calls,
             catalog=catalog, settings=self.settings,
             points=self._points, queues=served, slots=slots, threads=threads or min(slots, 32),
-            identity=identity(), kill_after=kill_after, on_end=self._ended, courier=self._courier(store), scheduler=self._scheduler(store),
+            identity=identity(), kill_after=kill_after, on_end=self._ended, courier=self._courier(store), only=only,
+            scheduler=None if only else self._scheduler(store),
         )  # fmt: skip
         self._workers.append(worker)
         return worker

@@ -16,7 +16,6 @@ from halfway_report.context import context_for
 from halfway_report.errors import ProjectUnknown
 from halfway_report.generating import Generated, add_generation, add_validation
 from halfway_report.generators import Generator
-from halfway_report.generators.modes import writer
 from halfway_report.git import RepositoryUnusable
 from halfway_report.models import Collection, Day, Frozen, Page, SavedReport
 from halfway_report.notion_values import Known
@@ -71,7 +70,7 @@ def daily_report(settings: ReportSettings, generator: Generator | None = None, *
         collected = step.output(collect_git)
         return collected.from_commit, collected.to_commit
 
-    author, shelf = generator or (writer(settings.llm) if settings.llm else Outline()), Shelf()
+    author, shelf = generator or _author(settings), Shelf()
     generate_report = add_generation(workflow, build_context, author, span=span, llm=settings.llm, shelf=shelf)
     validate_report = add_validation(workflow, build_context, generate_report)
     return DailyReport(
@@ -85,6 +84,14 @@ def daily_report(settings: ReportSettings, generator: Generator | None = None, *
         upload_notion=None if settings.notion is None else add_upload(workflow, validate_report, settings.notion, known),
         shelf=shelf,
     )
+
+
+def _author(settings: ReportSettings) -> Generator:
+    if settings.llm is None:
+        return Outline()
+    from halfway_report.generators.modes import writer  # noqa: PLC0415 - its client takes longer to load than most commands take
+
+    return writer(settings.llm)
 
 
 def _collect_git(workflow: Workflow[Day], settings: ReportSettings) -> StepDefinition[Day, Collected]:

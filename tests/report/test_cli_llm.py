@@ -65,14 +65,18 @@ def test_what_the_model_was_asked_about_each_commit_is_shown(shell: Shell) -> No
     assert (shown.exit_code, "Rotate the tokens" in shown.stdout) == (0, True)
 
 
-def test_a_run_of_another_day_is_not_written_without_a_model_by_the_way(shell: Shell) -> None:
-    with_model(shell, "http://127.0.0.1:9")
-    configuration = read(shell.config)
-    deployment = deploy(configuration.settings, configuration.database)
-    other = deployment.app.start(deployment.report.workflow, Day(project="shop", date=date(2026, 9, 30)))
-    deployment.app.close()
-    refused = shell("run", "shop", "--date", "2026-09-28", "--no-llm")
-    assert (refused.exit_code, other.id in refused.stderr) == (4, True)
-    assert not shell.path.exists()
+def test_a_command_works_on_its_own_run_alone(shell: Shell) -> None:
+    shell.repo.commit("Say how to start", "2026-09-28T09:00:00+00:00")
+    with StandinOllama(Script("no report")) as model:
+        with_model(shell, model.url)
+        configuration = read(shell.config)
+        deployment = deploy(configuration.settings, configuration.database)
+        other = deployment.app.start(deployment.report.workflow, Day(project="shop", date=date(2026, 9, 30)))
+        deployment.app.close()
+        assert shell.facts("run", "shop", "--date", "2026-09-28", "--no-llm")["status"] == "SUCCESS"
+        shell.repo.commit("Say it again", "2026-09-29T09:00:00+00:00")
+        assert shell("run", "shop", "--date", "2026-09-29").exit_code == 5
+        assert len(model.chats) == 3  # the generations of that day, and none of the other
+    assert shell.facts("status", other.id)["status"] == "PENDING"
     shell.facts("resume", other.id, "--no-llm")
     assert "Written without a model" in shell.path.read_text()

@@ -8,21 +8,27 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from click.testing import CliRunner
 
-from halfway_report import reading
+from halfway_report import reading, upload
+from halfway_report.cli import main
 from halfway_report.configuration import read
 from halfway_report.deployment import deploy
 from halfway_report.standin import TOKEN, Standin
 from halfway_report.standin_pages import DATA_SOURCE
 from tests.report.conftest import Scratch
+from tests.report.hasty import PATIENT as HASTE
 
 T = TypeVar("T")
+Watch = Callable[[str], reading.RunView]
+ROOT = os.pathsep.join(sys.path)
 PATIENCE = 60.0  # seconds; a test that needs them fails
 
 
@@ -35,8 +41,8 @@ class Terminal:
 
     def begin(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "halfway_report.cli", *arguments],
-            cwd=self.folder, env={**os.environ, "HALFWAY_LANG": "en", "NO_PROXY": "127.0.0.1", **self.environment},
+            [sys.executable, "-m", "tests.report.hasty", *arguments],
+            cwd=self.folder, env={**os.environ, "HALFWAY_LANG": "en", "NO_PROXY": "127.0.0.1", "PYTHONPATH": ROOT, **self.environment},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
@@ -46,6 +52,13 @@ class Terminal:
         assert done.returncode == exit_code, out + errors
         assert "Traceback" not in errors
         return out + errors
+
+    def look(self, *arguments: str, exit_code: int = 0) -> str:
+        """A command that changes nothing, without a process of its own."""
+        config = str(self.folder / "report.toml")
+        result = CliRunner().invoke(main, [*arguments], env={"REPORT_CONFIG": config, "HALFWAY_LANG": "en", **self.environment})
+        assert result.exit_code == exit_code, result.output
+        return result.output
 
     def facts(self, *arguments: str, exit_code: int = 0) -> dict[str, Any]:
         text = self(*arguments, "--json", exit_code=exit_code)
@@ -69,12 +82,14 @@ def terminal(tmp_path: Path) -> Terminal:
     return Terminal(tmp_path / "desk")
 
 
-@pytest.mark.timeout(240)
-def test_case_15_a_new_user_reports_loses_notion_is_told_what_to_do_and_goes_on(terminal: Terminal, repo: Scratch) -> None:
+@pytest.mark.timeout(120)
+def test_case_15_a_new_user_reports_loses_notion_is_told_what_to_do_and_goes_on(
+    terminal: Terminal, repo: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repo.commit("Rotate the tokens", "2026-09-29T09:00:00+00:00")
     repo.commit("Say how to start", "2026-09-30T09:00:00+00:00")
     before, ledger = repo.footprint(), terminal.folder.parent / "notion.json"
-    assert "--config" in terminal("run", "shop", exit_code=2)
+    monkeypatch.setattr(upload, "_PATIENT", HASTE)
     with Standin(ledger=ledger) as notion:
         port = notion.port
         (terminal.folder / "report.toml").write_text(
@@ -82,57 +97,65 @@ def test_case_15_a_new_user_reports_loses_notion_is_told_what_to_do_and_goes_on(
             f'[notion]\ndata_source_id = "{DATA_SOURCE}"\nurl = "{notion.url}"\nsettle = 0\n'
             '[schedules.shop]\ncron = "0 9 * * 1-5"\n'
         )
-        assert "NOTION_TOKEN is not set" in terminal("doctor", exit_code=2)
+        assert "NOTION_TOKEN is not set" in terminal.look("doctor", exit_code=2)
         terminal = Terminal(terminal.folder, {"NOTION_TOKEN": TOKEN})
         first = terminal.facts("run", "shop", "--date", "2026-09-29")
         assert (first["status"], len(notion.ledger.pages)) == ("SUCCESS", 1)
+    with watching(terminal) as seen:
+        run_id = killed_while_it_tries(terminal, seen)
+        interrupted_while_it_tries(terminal, seen, run_id)
+        with Standin(port=port, ledger=ledger) as notion:
+            resumed = terminal.facts("resume", run_id)
+            assert (resumed["status"], resumed["runId"]) == ("SUCCESS", run_id)
+            assert len(notion.ledger.pages) == 2
+            done = ("COLLECT_GIT", "BUILD_CONTEXT", "GENERATE_REPORT", "SAVE_MARKDOWN")
+            assert [seen(run_id).step(name).attempts for name in done] == [1, 1, 1, 1]
+            served_by_a_worker(terminal, seen)
+            assert len(notion.ledger.pages) == 3
+    assert repo.footprint() == before
+
+
+def killed_while_it_tries(terminal: Terminal, seen: Watch) -> str:
     with terminal.begin("run", "shop", "--date", "2026-09-30") as working:
         run_id = (working.stderr.readline() if working.stderr else "").split()[1]
-        until(lambda: tried(terminal, run_id), working)
+        until(lambda: tried(seen(run_id)), working)
         working.kill()
-    assert "No worker is alive" in terminal("status", run_id)
+    assert "No worker is alive" in terminal.look("status", run_id)
+    return run_id
+
+
+def interrupted_while_it_tries(terminal: Terminal, seen: Watch, run_id: str) -> None:
+    before = seen(run_id).step("UPLOAD_NOTION").attempts
     with terminal.begin("resume", run_id) as working:
-        before_it = seen(terminal, run_id).step("UPLOAD_NOTION").attempts
-        until(lambda: seen(terminal, run_id).step("UPLOAD_NOTION").attempts > before_it or None, working)
+        until(lambda: tried(seen(run_id), before), working)
         working.send_signal(signal.SIGINT)
         _, errors = working.communicate(timeout=PATIENCE)
         assert working.returncode == 130
         assert f"report resume {run_id}" in errors
-    told = terminal("status", run_id)
+    told = terminal.look("status", run_id)
     assert "SAVE_MARKDOWN    SUCCESS" in told
     assert f"report resume {run_id}" in told
-    with Standin(port=port, ledger=ledger) as notion:
-        resumed = terminal.facts("resume", run_id)
-        assert (resumed["status"], resumed["runId"]) == ("SUCCESS", run_id)
-        assert len(notion.ledger.pages) == 2
-        view = seen(terminal, run_id)
-        assert [view.step(name).attempts for name in ("COLLECT_GIT", "BUILD_CONTEXT", "GENERATE_REPORT", "SAVE_MARKDOWN")] == [1, 1, 1, 1]
-        served_by_a_worker(terminal)
-        assert len(notion.ledger.pages) == 3
-    assert repo.footprint() == before
 
 
-def tried(terminal: Terminal, run_id: str) -> bool | None:
-    """Whether the upload has met a Notion that is not there."""
-    upload = seen(terminal, run_id).step("UPLOAD_NOTION")
-    return (upload.attempts > 0 and upload.error_code != "") or None
+def tried(view: reading.RunView, before: int = 0) -> bool | None:
+    """Whether the upload has met a Notion that is not there, since so many attempts."""
+    upload = view.step("UPLOAD_NOTION")
+    return (upload.attempts > before and upload.error_code != "") or None
 
 
-def seen(terminal: Terminal, run_id: str) -> reading.RunView:
-    """The run, without a process of its own for each look."""
+@contextmanager
+def watching(terminal: Terminal) -> Generator[Watch, None, None]:
+    """Looks at runs, without a process of its own for each look."""
     configuration = read(terminal.folder / "report.toml")
-    deployment = deploy(configuration.settings, configuration.database)
-    try:
-        return reading.show(deployment.app, run_id, journal=False)
-    finally:
-        deployment.app.close()
+    with closing(deploy(configuration.settings, configuration.database).app) as app:
+        yield lambda run_id: reading.show(app, run_id, journal=False)
 
 
-def served_by_a_worker(terminal: Terminal) -> None:
+def served_by_a_worker(terminal: Terminal, seen: Watch) -> None:
     """What a schedule has started is made by `report worker`, which ends well when it is told to."""
-    run_id = terminal("schedule", "trigger", "shop").strip()
+    run_id = terminal.look("schedule", "trigger", "shop").strip()
     with terminal.begin("worker") as worker:
-        until(lambda: seen(terminal, run_id).status == "SUCCESS" or None, worker)
+        until(lambda: seen(run_id).status == "SUCCESS" or None, worker)
         worker.terminate()
         worker.communicate(timeout=PATIENCE)
         assert worker.returncode == 0

@@ -98,6 +98,7 @@ HOT = [
     "keys_beside", "delete_key", "delete_pasts", "old_events", "lock_events", "needed_events", "empty_events", "old_event_ids",
     "delete_events", "old_batches", "delete_batch_items", "delete_batch", "old_artifacts", "delete_artifacts", "named_artifacts",
     "old_audit", "delete_audit", "delete_children", "old_ticks", "delete_ticks", "count_missed", "delete_missed",
+    "ready_of_run", "ready_beside_of_run",
 ]  # fmt: skip
 VALUES: dict[str, object] = {
     "now": 1, "limit": 10, "since": 1, "round": 1, "opened_since": 1, "until": 1, "unused_until": 1, "after_at": 1, "n": 1,

@@ -286,6 +286,8 @@ def test_a_point_of_priority_is_worth_a_minute_of_waiting(store: Store) -> None:
         assert [one.run_id for one in turn.ready(ROUTE, 10)] == [urgent, old, late, lazy]
         assert [one.run_id for one in turn.ready(ROUTE, 2)] == [urgent, old]
         assert turn.ready(ROUTE, 10, steps=False) == []
+        assert [one.run_id for one in turn.ready(ROUTE, 10, run_id=late)] == [late]
+        assert turn.ready(ROUTE, 10, steps=False, run_id=late) == []
 
 
 def test_what_is_ready_comes_in_the_order_of_an_index(store: Store, url: str) -> None:

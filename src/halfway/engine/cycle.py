@@ -154,7 +154,7 @@ class Cycle:
             free = self.floor.pool(route, Kind.STEP).free
             room = MANY if self._gate is None else self._gate.room(route)
             asked = min(free, room) or free
-            found = tx.ready(route, asked, steps=room > 0)
+            found = tx.ready(route, asked, steps=room > 0, run_id=self.floor.only)
             rows.extend(found)
             if len(found) < asked or room == 0:
                 self.floor.hot.discard(route)
@@ -398,7 +398,7 @@ class Cycle:
                 route = draft.spec.by_name[key.step].route
                 if record.ready_at > self.now:
                     self._due(record.ready_at)
-                elif route in self.floor.routes:
+                elif route in self.floor.routes and self.floor.only in ("", run_id):
                     yield Place((rank(draft.before.run.priority, record.ready_at), run_id), run_id, key, route)
         for ready in waiting:
             if ready.run_id not in self.drafts:  # its run is locked elsewhere

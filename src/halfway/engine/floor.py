@@ -66,6 +66,7 @@ class Floor(Desk, Protocol):
     settings: Settings
     epoch: str
     routes: frozenset[str]
+    only: str  # the one run that is worked on; empty: all
     hot: set[str]
     live: dict[object, Running]
     known: dict[str, Known]

@@ -65,6 +65,7 @@ class Pump:
     def __init__(
         self, runs: RunStore, *, artifacts: Artifacts, reading: Reading, calls: Calls, catalog: Catalog, settings: Settings, points: Points,
         epoch: str, queues: Iterable[str], slots: int, threads: int, on_end: Callable[[str], None], on_release: Callable[[], None],
+        only: str = "",
     ) -> None:  # fmt: skip
         self.runs = runs
         self.artifacts = artifacts
@@ -75,6 +76,7 @@ class Pump:
         self.points = points
         self.epoch = epoch
         self.routes = catalog.routes(queues)
+        self.only = only
         self._on_loop = {route for route in self.routes if catalog.on_loop(route, Kind.STEP)}
         self.loop = Loop(slots, self._hand_in)
         self.threads = Threads(threads, self._execute, self._hand_in)

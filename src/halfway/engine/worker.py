@@ -40,12 +40,13 @@ class Worker:
         self, *, runs: RunStore, lives: Lives, artifacts: Artifacts, reading: Reading, calls: Calls, catalog: Catalog,
         settings: Settings, points: Points,
         queues: Iterable[str], slots: int, threads: int, identity: str, kill_after: int | None, on_end: Callable[[str], None],
-        courier: Courier | None = None, scheduler: Scheduler | None = None,
+        courier: Courier | None = None, scheduler: Scheduler | None = None, only: str = "",
     ) -> None:  # fmt: skip
         self._runs, self._lives, self._artifacts, self._reading, self._calls = runs, lives, artifacts, reading, calls
         self._catalog, self._settings, self._points = catalog, settings, points
         self._queues, self._slots, self._threads = tuple(queues), slots, threads
         self._identity, self._kill_after, self._on_end = identity, kill_after, on_end
+        self._only = only
         self._beside: dict[str, Callable[[], bool]] = {} if courier is None else {"courier": courier.pass_once}
         if scheduler is not None and not scheduler.idle:
             self._beside["scheduler"] = scheduler.pass_once
@@ -78,7 +79,7 @@ class Worker:
             self._runs, artifacts=self._artifacts, reading=self._reading, calls=self._calls, catalog=self._catalog,
             settings=self._settings,
             points=self._points, epoch=self.epoch, queues=self._queues, threads=self._threads, on_end=self._on_end,
-            slots=self._slots, on_release=self._sweep_now.set,
+            slots=self._slots, on_release=self._sweep_now.set, only=self._only,
         )  # fmt: skip
         self.pump.start()
         work: dict[str, Callable[[], None]] = {"beat": self._beat_loop} if self.beats_itself else {}

@@ -153,8 +153,11 @@ class Turn(Protocol):
         """Reads locked runs with their records, open attempts and outputs."""
         ...
 
-    def ready(self, route: str, limit: int, *, steps: bool = True) -> Sequence[Ready]:
-        """The first due records of a route by their rank, not locked; without `steps` only what looks and what undoes."""
+    def ready(self, route: str, limit: int, *, steps: bool = True, run_id: str = "") -> Sequence[Ready]:
+        """The first due records of a route by their rank, not locked; without `steps` only what looks and what undoes.
+
+        run_id: those of one run alone.
+        """
         ...
 
     def write(self, changes: Sequence[Change]) -> None:

@@ -42,12 +42,13 @@ class StoreTurn:
     def load(self, ids: Sequence[str]) -> Mapping[str, Loaded]:
         return load(self._session, ids)
 
-    def ready(self, route: str, limit: int, *, steps: bool = True) -> Sequence[Ready]:
-        rows = self._session.rows("ready" if steps else "ready_beside", route=route, now=self.now, limit=limit)
-        return [
-            Ready(run_id, to_key(step, round, item, kind), route, priority, ready_at)
-            for run_id, step, round, item, kind, route, priority, ready_at in rows
-        ]
+    def ready(self, route: str, limit: int, *, steps: bool = True, run_id: str = "") -> Sequence[Ready]:
+        if run_id:
+            name = "ready_of_run" if steps else "ready_beside_of_run"
+            rows = self._session.rows(name, run_id=run_id, route=route, now=self.now, limit=limit)
+        else:
+            rows = self._session.rows("ready" if steps else "ready_beside", route=route, now=self.now, limit=limit)
+        return [Ready(run_id, to_key(*key), route, priority, ready_at) for run_id, *key, route, priority, ready_at in rows]
 
     def write(self, changes: Sequence[Change]) -> None:
         write(self._session, self._definitions, changes, self._known.limited)

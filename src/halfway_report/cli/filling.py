@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 
 import click
 
-from halfway import Run
 from halfway_report import reading
 from halfway_report.advice import DONE, OVER
 from halfway_report.cli.options import a_day, common
 from halfway_report.cli.printing import chat, exit_of, print_json
 from halfway_report.cli.site import Site, opened
 from halfway_report.cli.starting import standing
-from halfway_report.cli.working import at_work
+from halfway_report.cli.working import work_on
 from halfway_report.days import DayName, days_between, is_working_day
 from halfway_report.language import _
 from halfway_report.models import Day
@@ -44,8 +41,7 @@ def backfill(
             raise click.UsageError(_("--from is later than --to."), click.get_current_context())
         calendar = site.configuration.settings.projects[project].calendar
         dates = [day for day in days_between(begin.date, end.date) if not working_days or is_working_day(day, calendar)]
-        with nullcontext() if dry_run else at_work(site) as work:
-            rows = [_fill(site, Day(project=project, date=day), work, as_json=as_json) for day in dates]
+        rows = [_fill(site, Day(project=project, date=day), dry_run=dry_run, as_json=as_json) for day in dates]
     if as_json:
         print_json(rows)
     _sum_up(rows, dry_run=dry_run)
@@ -53,13 +49,13 @@ def backfill(
     click.get_current_context().exit(0 if dry_run else max(map(exit_of, stopped), default=0))
 
 
-def _fill(site: Site, day: Day, work: Callable[[Run[Day]], RunView] | None, *, as_json: bool) -> dict[str, object]:
-    """What became of one day; without somebody who works it is only looked at."""
+def _fill(site: Site, day: Day, *, dry_run: bool, as_json: bool) -> dict[str, object]:
+    """What became of one day."""
     earlier = reading.of_day(site.app, NAME, day)
     view: RunView | None = standing(earlier) if earlier else None
     made = view is None
-    if work is not None and (view is None or view.status not in (*OVER, "MANUAL_REQUIRED")):
-        view = work(site.app.start(site.report.workflow, day if view is None else view.day))
+    if not dry_run and (view is None or view.status not in (*OVER, "MANUAL_REQUIRED")):
+        view = work_on(site, site.app.start(site.report.workflow, day if view is None else view.day))
     row: dict[str, object] = {
         "date": day.date.isoformat(),
         "runId": None if view is None else view.id,

@@ -27,7 +27,7 @@ def resume(*, run_id: str, no_llm: bool, actor: str, reason: str, config: Path |
     with opened(config, no_llm=no_llm) as site:
         view = _going_on(site, run_id)
         if no_llm:
-            refuse_a_model(site, view.key)
+            refuse_a_model(site)
         if view.status in OVER or view.status == "MANUAL_REQUIRED":
             reading.resume(site.app, view.id, actor=actor, reason=reason)
         code = _work(site, view, as_json=as_json)
@@ -48,7 +48,7 @@ def retry_step(
     with opened(config, no_llm=no_llm) as site:
         view = _going_on(site, run_id)
         if no_llm:
-            refuse_a_model(site, view.key)
+            refuse_a_model(site)
         reading.retry(site.app, view.id, step.upper(), actor=actor, reason=reason, evidence=evidence)
         code = _work(site, view, as_json=as_json)
     click.get_current_context().exit(code)

@@ -47,7 +47,7 @@ def run(
         else:
             revision = _revision(day, earlier, force=force)
             if no_llm:
-                refuse_a_model(site, revision.run_key)
+                refuse_a_model(site)
             code = _make(site, revision, as_json=as_json)
     click.get_current_context().exit(code)
 

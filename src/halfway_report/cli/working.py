@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
 from datetime import timedelta
 
 import click
@@ -18,23 +17,15 @@ from halfway_report.cli.site import Site
 from halfway_report.language import _
 from halfway_report.models import Day
 from halfway_report.reading import RunView
-from halfway_report.workflow import NAME
 
 UPLOAD = "UPLOAD_NOTION"
 _LOOK = timedelta(milliseconds=250)
 
 
 def work_on(site: Site, run: Run[Day]) -> RunView:
-    """Works until there is nothing more to do by itself for this run."""
-    with at_work(site) as work:
-        return work(run)
-
-
-@contextmanager
-def at_work(site: Site) -> Generator[Callable[[Run[Day]], RunView], None, None]:
-    """A worker for several runs, one after the other."""
-    with site.app.worker():
-        yield lambda run: _watch(site, run)
+    """Works until there is nothing more to do by itself for this run; no other run is touched."""
+    with site.app.worker(run=run):
+        return _watch(site, run)
 
 
 def _watch(site: Site, run: Run[Day]) -> RunView:
@@ -91,14 +82,8 @@ def refuse_without_code(site: Site, view: RunView) -> None:
         raise click.UsageError(told.format(run=view.id, file=site.configuration.path), click.get_current_context())
 
 
-def refuse_a_model(site: Site, key: str) -> None:
-    """`--no-llm` holds for the worker of this command, and that worker takes whatever is open: no run but this one may be."""
-    if getattr(site.configuration.settings, "llm", None) is None:
-        return
-    if reading.workers(site.app):
+def refuse_a_model(site: Site) -> None:
+    """`--no-llm` holds for the worker of this command; one that is alive already would ask the model."""
+    if site.configuration.settings.llm is not None and reading.workers(site.app):
         told = _("--no-llm does not reach the worker that is alive already. Stop it first, or take [llm] out of report.toml.")
         raise click.UsageError(told, click.get_current_context())
-    for other in reading.runs(site.app, NAME, 1000):
-        if other.key != key and other.status not in (*OVER, "MANUAL_REQUIRED"):
-            told = _("Run {run} is open, and --no-llm would hold for it as well. Finish it first: {command}")
-            raise Refused(told.format(run=other.id, command=f"report resume {other.id}"))

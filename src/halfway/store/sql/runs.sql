@@ -44,6 +44,22 @@ where status = 'PENDING' and ready_at is not null and kind <> 'STEP' and route =
 order by ready_at - priority * 60000000
 limit :limit;
 
+-- name: ready_of_run
+-- The first due records of a route in one run, for a worker that serves no other.
+select run_id, step, round, item, kind, route, priority, ready_at
+from halfway_record
+where run_id = :run_id and status = 'PENDING' and ready_at is not null and route = :route and ready_at <= :now
+order by ready_at - priority * 60000000
+limit :limit;
+
+-- name: ready_beside_of_run
+-- The same, but for steps.
+select run_id, step, round, item, kind, route, priority, ready_at
+from halfway_record
+where run_id = :run_id and status = 'PENDING' and ready_at is not null and kind <> 'STEP' and route = :route and ready_at <= :now
+order by ready_at - priority * 60000000
+limit :limit;
+
 -- name: left_running
 -- The attempts of an epoch that run according to the database.
 select run_id, step, round, item, kind, n, epoch, started_at, mark_at is not null as marked, ended is not null as lost, gone_at
