@@ -55,7 +55,7 @@ FILES: Mapping[str, str] = {
         "mcpServers": {f"u{TOKEN}": {"type": "http", "url": f"https://u:{TOKEN}@x.example/{MAIL}?key={TOKEN}", "env": {"MAIL": MAIL}}}
     }),
     "settings.json": json.dumps({"permissions": {"allow": [f"mcp__{TOKEN}__send", f"Bash(curl -X POST https://x.example/{MAIL})"]}}),
-    "s.sh": f'#!/bin/bash\n# {MAIL}\nTO={MAIL}\nfor u in {MAIL}; do curl -X POST "https://u:{TOKEN}@x.example/{MAIL}"; done\n./{TOKEN}.sh\n',
+    "s.sh": f'#!/bin/sh\n# {MAIL}\nTO={MAIL}\nfor u in {MAIL}; do curl -X POST "https://u:{TOKEN}@x.example/{MAIL}"; done\n./{TOKEN}.sh\n',
     "tasks.py": f'import requests\n"""{BOTH}"""\nrequests.post("https://u:{TOKEN}@pay.example/{MAIL}", headers={{"X": "{TOKEN}"}})\n',
     f"broken-{MAIL}.yml": f"jobs: *{TOKEN}\nb: [",
     "broken.json": f'{{"jobs:": "{TOKEN}',
