@@ -628,11 +628,11 @@ def test_an_action_of_the_project_that_was_not_given_says_whether_it_was_handed_
 
 
 def test_a_part_of_the_same_repository_may_be_named_from_its_root() -> None:
-    action = Source("/work/shop/.github/actions/ship/action.yml", "runs: {using: composite, steps: [{run: npm publish, shell: bash}]}\n")
-    called = Source("/work/shop/.github/workflows/tell.yml", "on: workflow_call\njobs: {tell: {steps: [{run: mail a@shop.example}]}}\n")
+    action = Source("/srv/shop/.github/actions/ship/action.yml", "runs: {using: composite, steps: [{run: npm publish, shell: bash}]}\n")
+    called = Source("/srv/shop/.github/workflows/tell.yml", "on: workflow_call\njobs: {tell: {steps: [{run: mail a@shop.example}]}}\n")
     flow = workflow(
         "on: push\njobs:\n  a: {steps: [{uses: $/.github/actions/ship}]}\n  b: {uses: $/.github/workflows/tell.yml}\n",
-        action, called, path="/work/shop/.github/workflows/main.yml",
+        action, called, path="/srv/shop/.github/workflows/main.yml",
     )  # fmt: skip
     assert sorted(acts(flow)) == ["mail", "npm publish"]
 
