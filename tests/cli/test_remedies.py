@@ -16,7 +16,7 @@ from halfway.cli import main
 SRC = Path(__file__).parents[2] / "src" / "halfway"
 VALUE = "7"  # what is filled in: good for a name, a number and an id
 GAPS = {"action": "approve", "what": "", "again": ""}  # what is filled in where that is no value
-NO_COMMANDS = ("and", "is", "raises", "import")  # halfway, the library
+NO_COMMANDS = ("and", "is", "raises", "import", "that", "tells")  # halfway, the library
 ENDS = ".,;:)"
 WORD = re.compile(r"'[^']*'|\S+")
 SUGGESTED = re.compile(r"\bhalfway (?=[a-z])")
