@@ -70,6 +70,9 @@ class Root(click.Group):
             sys.stdout.flush()
         except click.exceptions.Exit as ended:
             code = ended.exit_code
+        except click.exceptions.NoArgsIsHelpError as asked:
+            click.echo(asked.format_message(), err=True)
+            code = asked.exit_code
         except (click.Abort, KeyboardInterrupt):
             code = INTERRUPTED
         except BrokenPipeError:

@@ -192,3 +192,10 @@ def test_b48_a_search_takes_its_term_literally(project: Project, term: str) -> N
 def test_b48_a_dash_at_the_beginning_is_explained(small: Project) -> None:
     told = small.run("show", "-key").stderr
     assert "Write -- before an argument that begins with a dash." in told
+
+
+@pytest.mark.parametrize("arguments", [[], ["db"]])
+def test_a_name_that_needs_a_command_shows_its_help_as_it_is_laid_out(arguments: list[str]) -> None:
+    shown = CliRunner().invoke(main, arguments, prog_name="halfway")
+    assert shown.exit_code == 2
+    assert shown.stderr.rstrip() == CliRunner().invoke(main, [*arguments, "--help"], prog_name="halfway").stdout.rstrip()
