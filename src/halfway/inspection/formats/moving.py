@@ -14,21 +14,23 @@ _MOVES = re.compile(
     "|".join((
         r"\buses:\s*[\"']?(?!\./)[\w./-]+@(?:main|master|latest|develop|HEAD)\b",
         r"\bimage:\s*[\"']?[\w.-]+(?:[/:][\w.-]+)*:latest\b",
-        r"\bimage:\s*[\"']?[\w.-]+(?:/[\w.-]+)*[\"']?\s*$",  # without a tag it is the latest, too
         r"/releases/latest/download/",
         r"raw\.githubusercontent\.com/[\w.-]+/[\w.-]+/(?:refs/heads/)?(?:main|master|HEAD)/",
         r"\b(?:curl|wget)\b[^|]*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b",
         r"\b(?:npx|dlx|bunx)\s+(?:-\S+\s+)*[@\w./-]+@latest\b",
     ))
 )  # fmt: skip
+# Without a tag an image is the latest; elsewhere than among containers `image` may be anything.
+_UNTAGGED = re.compile(r"^\s*(?:-\s+)?image:\s*[\"']?[\w.-]+(?:/[\w.-]+)*[\"']?\s*$")
 
 
-def moving(source: Source, within: Span | None = None) -> tuple[Fact, ...]:
-    """The first of them, in a part of the file or in all of it; what stands in a comment is none."""
-    first, last = (1, len(source.lines)) if within is None else (within.line, max(within.line, within.end))
+def moving(source: Source, containers: Span | None = None) -> tuple[Fact, ...]:
+    """The first of them, in all of the file or in the part that tells of containers; what stands in a comment is none."""
+    first, last = (1, len(source.lines)) if containers is None else (containers.line, max(containers.line, containers.end))
     found: list[Fact] = []
     for number in range(first, last + 1):
         line = source.line(number)
-        if len(found) < MOST and len(line) <= _LONGEST and _MOVES.search(_COMMENT.split(line, maxsplit=1)[0]):
+        said = _COMMENT.split(line, maxsplit=1)[0] if len(line) <= _LONGEST else ""
+        if len(found) < MOST and (_MOVES.search(said) or (containers is not None and _UNTAGGED.match(said))):
             found.append(source.fact(source.span(number)))
     return tuple(found)

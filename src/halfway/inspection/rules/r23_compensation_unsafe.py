@@ -16,11 +16,13 @@ ALONE = "When {undo} itself fails, nothing tries it again and nobody takes over:
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    """Once of each undo, at the first of the effects that it takes back."""
+    ways, said = Ways(case.flow), set[str]()
     for step in ways.outward():
         back = _back(ways, step)
-        finding = _at(ways, step, back) if back is not None else None
-        if finding is not None:
+        finding = _at(ways, step, back) if back is not None and back.id not in said else None
+        if finding is not None and back is not None:
+            said.add(back.id)
             yield finding
 
 
