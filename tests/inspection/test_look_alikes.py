@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -170,3 +171,32 @@ def test_every_fact_has_a_quote_also_where_no_rule_knows_one(cards: dict[str, Ca
 def test_what_is_done_well_has_no_blocker(cards: dict[str, Card]) -> None:
     for name in ("copy.yml", "recover.sh"):
         assert all(one.severity is not Severity.BLOCKER for one in (cards[name].gravest, *cards[name].others) if one is not None)
+
+
+SHOP = """
+name: Shop
+on: {workflow_dispatch: {}}
+jobs:
+  ship:
+    runs-on: ubuntu-latest
+    steps:
+      - name: Charge
+        run: curl -X POST https://api.stripe.com/v1/payment_intents -d amount=5
+      - name: Release
+        run: gh release create v1
+"""
+RUN = """{"databaseId": 7, "attempt": 1, "workflowName": "Shop", "jobs": [{"name": "ship", "conclusion": "failure", "steps": [
+{"name": "Charge", "conclusion": "success", "startedAt": "2026-11-29T10:00:00Z"},
+{"name": "Release", "conclusion": "failure", "startedAt": "2026-11-29T10:00:05Z"}]}]}
+"""
+
+
+def test_a_run_that_stopped_halfway_is_told_with_the_lines_of_its_log(tmp_path: Path) -> None:
+    (tmp_path / "shop.yml").write_text(SHOP, encoding="utf-8")
+    (tmp_path / "run.json").write_text(RUN, encoding="utf-8")
+    card = Inspector(READERS, all_rules(), load()).inspect([tmp_path / "shop.yml"], [tmp_path / "run.json"]).card
+    assert card is not None
+    found = {one.rule: one for one in (card.gravest, *card.others) if one is not None}
+    half = found["R-42"]
+    assert (half.severity, [fact.span.line for fact in half.facts]) == (Severity.BLOCKER, [9, 2, 3])
+    assert "the run 7 is half done" in half.inference.text.format(**half.inference.params)

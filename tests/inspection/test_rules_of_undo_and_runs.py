@@ -184,6 +184,8 @@ def looked(does: Any = TICKET, *, proof: bool = False, **more: Any) -> Flow:
 
 def test_r40_a_look_that_is_no_proof() -> None:
     assert only("R-40", looked()) == ("R-40", "MEDIUM", "ticket", [10, 8])
+    assert only("R-40", looked(effect(Kind.UNKNOWN, repeat=Repeat.UNKNOWN)))[1] == "LOW"
+    assert text("R-40", looked(effect(Kind.CREATE, certain=False))).endswith("whether a second call then has a second effect is not known.")
     retried = flow(step("ticket", 10, TICKET, guard=span(8), guard_is_proof=False, repeaters=(RETRY,)))
     assert only("R-40", retried)[2] == "ticket"
 

@@ -8,7 +8,11 @@ from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeat, Starting, Step
 from halfway.inspection.rules.common import Ways, again, found, place
 
-INFERENCE = "{what} is looked for first, and that is no proof: one that was made a moment ago may not be found yet, and a second follows."
+TWICE = "{what} is looked for first, and that is no proof: one that was made a moment ago may not be found yet, and a second follows."
+UNKNOWN = (
+    "{what} is looked for first, and that is no proof: one that was made a moment ago may not be found yet; "
+    "whether a second call then has a second effect is not known."
+)
 MEETING = frozenset({Starting.EVENT, Starting.PUSH, Starting.POLL, Starting.SCHEDULE, Starting.CALL})
 REFUSING = (Repeat.SAFE, Repeat.REJECTS, Repeat.MERGES)
 """Where the receiver itself keeps from a second one, the look need not."""
@@ -20,7 +24,9 @@ def check(case: Case) -> Iterator[Finding]:
         if step.guard is None or step.guard_is_proof or not _needs_it(step):
             continue
         if meets or any(one.automatic for one in again(step)):
-            yield found(RULE.id, Severity.MEDIUM, step, INFERENCE, place(step.guard, step))
+            known = step.effect is not None and step.effect.certain and step.effect.repeat is not Repeat.UNKNOWN
+            severity, text = (Severity.MEDIUM, TWICE) if known else (Severity.LOW, UNKNOWN)
+            yield found(RULE.id, severity, step, text, place(step.guard, step))
 
 
 def _needs_it(step: Step) -> bool:
