@@ -12,7 +12,7 @@ from halfway.inspection.model import Step, Unread
 
 ALLOWED = (
     "gh run view", "gh run list", "gh release view", "gh api repos/", "gh pr list", "git ls-remote", "npm view", "pip index versions",
-    "wrangler workflows instances describe", "aws stepfunctions get-execution-history", "temporal workflow show", "halfway show RUN",
+    "wrangler workflows instances describe", "aws stepfunctions get-execution-history", "temporal workflow show", "halfway show",
     "docker buildx imagetools inspect", "kubectl get", "helm history", "crontab -l", "systemctl status", "docker compose ps", "git log",
 )  # fmt: skip
 """Commands that a card may name. They read."""
@@ -85,6 +85,8 @@ def next_step(case: Case, judged: Judgement) -> Said:
     """Something to do at once that reads only."""
     if case.run is not None and case.flow.format == "github-actions":
         return Said("gh run view {run} --json jobs,attempt", {"run": case.run.id})
+    if case.run is not None and case.flow.format == "halfway":
+        return Said("halfway show {run}", {"run": case.run.id})
     step = step_of(case, judged.findings[0].step) if judged.findings else None
     action = step.effect.action if step is not None and step.effect is not None else ""
     command = next((command for prefix, command in BY_ACTION.items() if action.startswith(prefix)), None)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from halfway.inspection.databases import MAGIC, dump
 from halfway.inspection.quoting import shown_path
 from halfway.inspection.source import Source, Unreadable
 
@@ -122,6 +123,8 @@ def _read(path: Path, found: Gathered, *, named: bool) -> Source | None:
     except OSError as error:
         found.skipped.append(_skip(error))
         return None
+    if named and content.startswith(MAGIC):
+        return _database(path, found)
     if len(content) > LARGEST:
         found.skipped.append(Skip(str(path), "it is larger than 2 MiB"))
         return None
@@ -130,3 +133,11 @@ def _read(path: Path, found: Gathered, *, named: bool) -> Source | None:
             found.skipped.append(Skip(str(path), "it is no text"))
         return None
     return Source(_name(path, found), content.decode("utf-8", "replace").replace("\r\n", "\n"))
+
+
+def _database(path: Path, found: Gathered) -> Source | None:
+    try:
+        return Source(_name(path, found), dump(path))
+    except Unreadable as error:
+        found.skipped.append(Skip(str(path), str(error)))
+        return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from halfway.inspection.card import Card, card_of, chosen
+from halfway.inspection.databases import is_dump
 from halfway.inspection.finding import Case, Finding, Rule
 from halfway.inspection.formats import Given, Reader
 from halfway.inspection.gathering import Gathered, Skip, gather
@@ -45,7 +46,8 @@ class Inspector:
         gathered, told = gather(paths), gather(logs)
         given = Given(gathered.sources | told.sources, self.knowledge)
         flows = [flow for source in gathered.sources.values() for flow in self._flows(source, given, gathered)]
-        runs = [run for source in told.sources.values() for run in self._runs(source, given, told)]
+        kept = [source for source in gathered.sources.values() if is_dump(source)]  # a database tells of its runs, too
+        runs = [run for source in (*told.sources.values(), *kept) for run in self._runs(source, given, told)]
         cards = [self._card(flow, runs, given, suppressions) for flow in flows]
         first = chosen(cards)
         skipped = (Skip(shown_path(one.path), quoted(one.why)) for one in (*gathered.skipped, *told.skipped))

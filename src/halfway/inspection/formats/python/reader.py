@@ -63,7 +63,8 @@ def _flows(module: Module, program: Program) -> Iterator[Flow]:
         if root in roots:
             yield from engine(module, program)
     if "airflow" not in roots:
-        yield from scripts.flows(module, program, frozenset(_taken(module)))
+        own = scripts.flows(module, program, frozenset(_taken(module)))
+        yield from (flow for flow in own if flow.steps or "halfway" not in roots)  # a workflow's own program only starts it
 
 
 def _taken(module: Module) -> Iterator[str]:

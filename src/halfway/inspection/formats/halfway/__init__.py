@@ -1,0 +1,1 @@
+"""Reads halfway's own definitions, in Python or as a database keeps them, and its runs."""
