@@ -52,7 +52,7 @@ def _about(view: RunView, step: StepView) -> Iterator[str]:
         yield _("Remove the cause, then have it tried again: {command}").format(command=f"report resume {view.id}")
         yield _("Or leave it as it is: {command}").format(command=f"report skip {view.id} {step.name}")
         return
-    yield _remedy(step.error_code)
+    yield remedy(step.error_code)
     if step.error_code == "INVALID_OUTPUT":
         yield _("Read what was written: {command}").format(command=f"report show {view.id} report --attempt 1")
         yield _("Take one of them all the same: {command}").format(command=f"report accept {view.id} --attempt 1")
@@ -66,7 +66,7 @@ def _again(view: RunView) -> str:
     return f"report run {view.day.project} --date {view.day.date} --force"
 
 
-def _remedy(code: str) -> str:
+def remedy(code: str) -> str:
     """What to do about a code: the errors of the report say it themselves."""
     remedies = {
         "HTTP_401": _("Notion does not accept the token. Put a valid one into its environment variable."),

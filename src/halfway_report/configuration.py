@@ -13,6 +13,7 @@ from typing import cast, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from halfway_report.language import _
 from halfway_report.models import Frozen
 from halfway_report.settings import VARIABLE, ReportSettings
 
@@ -54,7 +55,7 @@ def find(start: Path) -> Path:
     for folder in (start, *start.parents):
         if (folder / NAME).is_file():
             return folder / NAME
-    raise ConfigurationMissing(f"there is no {NAME} in {start} or above it")
+    raise ConfigurationMissing(_("There is no {name} in {folder} or above it.").format(name=NAME, folder=start))
 
 
 def read(path: Path) -> Configuration:
@@ -63,11 +64,11 @@ def read(path: Path) -> Configuration:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigurationMissing(f"there is no file {path}") from None
+        raise ConfigurationMissing(_("There is no file {path}.").format(path=path)) from None
     except OSError as error:
         raise ConfigurationWrong(path, [str(error.strerror)]) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationWrong(path, [f"it is no TOML: {error}"]) from None
+        raise ConfigurationWrong(path, [_("it is no TOML: {problem}").format(problem=error)]) from None
     faults = list(_secrets(document))
     own = {name: value for name, value in document.items() if name in Places.model_fields}
     try:
@@ -100,7 +101,7 @@ def _secrets(value: object, at: str = "") -> Iterator[str]:
         for name, inner in cast("Mapping[str, object]", value).items():
             place = f"{at}.{name}".lstrip(".")
             if name.endswith("_env") and not (isinstance(inner, str) and re.fullmatch(VARIABLE, inner)):
-                yield f"{place}: write the name of an environment variable here, never the secret itself"
+                yield f"{place}: {_('write the name of an environment variable here, never the secret itself')}"
             yield from _secrets(inner, place)
 
 
@@ -115,7 +116,12 @@ def _told(fault: ErrorDetails) -> str:
     if fault["type"] == "extra_forbidden":
         known = _known(at[:-1])
         near = difflib.get_close_matches(str(at[-1]), known, n=1, cutoff=0.5)
-        return f"{place}: unknown; " + (f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}")
+        hint = (
+            _("unknown; did you mean {key}?").format(key=near[0])
+            if near
+            else _("unknown; known here: {keys}").format(keys=", ".join(known))
+        )
+        return f"{place}: {hint}"
     return f"{place}: {fault['msg'].removeprefix('Value error, ')}"
 
 

@@ -21,13 +21,16 @@ class Deployment:
     app: Halfway
 
 
-def deploy(settings: ReportSettings, url: str, *, artifacts: Path | None = None) -> Deployment:
-    """Builds the workflow and the engine; nothing is touched until one of them is used."""
+def deploy(settings: ReportSettings, url: str, *, artifacts: Path | None = None, quiet: bool = False) -> Deployment:
+    """Builds the workflow and the engine; nothing is touched until one of them is used.
+
+    quiet: the log is not told when a person is needed, for somebody looks on.
+    """
 
     def known(day: Day) -> DayPages:
         return reading.day_pages(app, report, day)
 
     report = daily_report(settings, known=known)
-    app = Halfway(url, workflows=[report.workflow], artifacts=artifacts)
+    app = Halfway(url, workflows=[report.workflow], artifacts=artifacts, notify=[] if quiet else None)
     report.shelf.app = app
     return Deployment(report=report, app=app)

@@ -44,11 +44,12 @@ def add_generation(
     *,
     span: Callable[[Step[Day]], tuple[str | None, str | None]],
     llm: LlmSettings | None,
+    language: str,
     shelf: Shelf,
 ) -> StepDefinition[Day, Generated]:
     """Declares GENERATE_REPORT. It changes nothing outside, so a repeat after a crash costs time alone.
 
-    span: the first and the last commit of the day, which become evidence.
+    span: the first and the last commit of the day, which become evidence. language: of a day on which nothing happened.
     """
 
     @workflow.step(
@@ -61,7 +62,7 @@ def add_generation(
         artifact = step.output(build_context)
         context = Context.model_validate_json(step.read(artifact))
         # Nothing happened, and nobody is asked to tell it in words.
-        author = generator if context.collection.commits else Outline("en" if llm is None else llm.language)
+        author = generator if context.collection.commits else Outline(language)
         first, last = span(step)
         step.evidence(
             project=step.input.project,

@@ -182,6 +182,7 @@ class ReportSettings(Frozen):
     llm: LlmSettings | None = None
     notion: NotionSettings | None = None
     owner: str = "report-owner"
+    language: Literal["en", "ko"] = "en"  # of a report that no model writes
     schedules: Mapping[Slug, ScheduleSettings] = {}  # by project
 
     @model_validator(mode="after")

@@ -36,6 +36,7 @@ from halfway_report.settings import NotionSettings
 if TYPE_CHECKING:  # its client is loaded by the first upload
     from halfway_report.notion import Notion
 
+# A NotionError has said all that its causes say, so they are left out: a person would read the same three times.
 # About ten minutes in all: what Notion cannot do by then, a person should know of.
 _PATIENT = Retry(6, wait=timedelta(seconds=5), factor=3, max_wait=timedelta(minutes=10))
 # An upload looks before it makes something, and each request may take its whole time only now and then.
@@ -157,11 +158,11 @@ def _meaning() -> Generator[None, None, None]:
     except NotionError as error:
         match error.fate:
             case Fate.NOT_SENT | Fate.NOT_TAKEN:
-                raise RetryLater(str(error), code=error.code, after=error.after) from error
+                raise RetryLater(str(error), code=error.code, after=error.after) from None
             case Fate.REFUSED:
-                raise StepFailed(str(error), code=error.code) from error
+                raise StepFailed(str(error), code=error.code) from None
             case Fate.LOST:
-                raise OutcomeUnknown(str(error), code=error.code) from error
+                raise OutcomeUnknown(str(error), code=error.code) from None
 
 
 @contextmanager
@@ -171,8 +172,8 @@ def _only_looking() -> Generator[None, None, None]:
         yield
     except NotionError as error:
         if error.fate is Fate.REFUSED:
-            raise StepFailed(str(error), code=error.code) from error
-        raise RetryLater(str(error), code=error.code, after=error.after) from error
+            raise StepFailed(str(error), code=error.code) from None
+        raise RetryLater(str(error), code=error.code, after=error.after) from None
 
 
 def _connect(settings: NotionSettings, step: Step[Day]) -> Notion:

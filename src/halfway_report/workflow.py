@@ -71,7 +71,8 @@ def daily_report(settings: ReportSettings, generator: Generator | None = None, *
         return collected.from_commit, collected.to_commit
 
     author, shelf = generator or _author(settings), Shelf()
-    generate_report = add_generation(workflow, build_context, author, span=span, llm=settings.llm, shelf=shelf)
+    language = settings.language if settings.llm is None else settings.llm.language
+    generate_report = add_generation(workflow, build_context, author, span=span, llm=settings.llm, language=language, shelf=shelf)
     validate_report = add_validation(workflow, build_context, generate_report)
     return DailyReport(
         workflow=workflow,
@@ -88,7 +89,7 @@ def daily_report(settings: ReportSettings, generator: Generator | None = None, *
 
 def _author(settings: ReportSettings) -> Generator:
     if settings.llm is None:
-        return Outline()
+        return Outline(settings.language)
     from halfway_report.generators.modes import writer  # noqa: PLC0415 - its client takes longer to load than most commands take
 
     return writer(settings.llm)

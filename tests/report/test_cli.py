@@ -13,6 +13,7 @@ from halfway_report.configuration import read
 from halfway_report.deployment import deploy
 from halfway_report.standin import TOKEN, Standin
 from halfway_report.standin_ledger import DATA_SOURCE
+from halfway_report.standin_pages import DATABASE
 from tests.report.shell import Shell
 
 STEPS = ("COLLECT_GIT", "BUILD_CONTEXT", "GENERATE_REPORT", "VALIDATE_REPORT", "SAVE_MARKDOWN")
@@ -174,13 +175,15 @@ def test_an_unknown_run_is_not_found(shell: Shell) -> None:
 
 
 def test_a_run_that_needs_a_person_says_what_to_do_and_is_resumed_where_it_stopped(
-    shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("NOTION_TOKEN", "wrong")
     with_notion(shell, standin)
     stopped = shell.facts("run", "shop", "--date", "2026-09-30", exit_code=5)
     assert stopped["status"] == "MANUAL_REQUIRED"
     assert stopped["error"].startswith("UPLOAD_NOTION: ")
+    assert stopped["error"].count("API token is invalid") == 1
+    assert caplog.messages == []  # who has typed the command reads its output
     shown = shell("status", stopped["runId"])
     assert shown.exit_code == 5
     assert f"report resume {stopped['runId']}" in shown.stdout
@@ -416,9 +419,23 @@ def test_doctor_finds_what_is_missing_before_a_run_does(shell: Shell, standin: S
     monkeypatch.setenv("NOTION_TOKEN", TOKEN)
     assert shell("doctor").exit_code == 0
     assert TOKEN not in shell("doctor").output
+    monkeypatch.setenv("NOTION_TOKEN", "wrong")
+    assert "Notion does not accept the token" in doubt(shell)
+    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
+    standin.pages.columns["RunId"] = "number"
+    assert "RunId is number" in doubt(shell)
+    shell.configure(f'[notion]\ndata_source_id = "{DATABASE}"\nurl = "{standin.url}"\n')
+    assert "Notion does not find the data source" in doubt(shell)
     shell.configure(f'[notion]\ndata_source_id = "{DATA_SOURCE}"\nurl = "http://127.0.0.1:1"\n')
     assert {row["what"] for row in shell.rows("doctor", exit_code=2) if not row["good"]} == {"notion url"}
     assert shell("doctor", "--offline").exit_code == 0
+
+
+def doubt(shell: Shell) -> str:
+    """The one thing that is wrong, which is the data source."""
+    (bad,) = (row for row in shell.rows("doctor", exit_code=2) if not row["good"])
+    assert bad["what"] == "notion data source"
+    return str(bad["told"])
 
 
 def test_doctor_names_a_repository_that_git_cannot_read(shell: Shell, tmp_path: Path) -> None:
@@ -458,6 +475,13 @@ def test_a_mistake_in_a_command_is_one_line(shell: Shell, arguments: list[str], 
     assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("arguments", [[], ["schedule"]])
+def test_a_group_without_a_command_says_which_there_are(shell: Shell, arguments: list[str]) -> None:
+    result = shell(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "\nCommands:\n" in result.stderr
+
+
 def test_a_mistake_in_the_file_is_one_line_with_the_nearest_key(shell: Shell) -> None:
     shell.configure(project='timezone = "Asia/Seoul"')
     result = shell.run()
@@ -467,6 +491,19 @@ def test_a_mistake_in_the_file_is_one_line_with_the_nearest_key(shell: Shell) ->
         "message": f"{shell.config}: projects.shop.timezone: unknown; did you mean zone?",
         "params": {},
     }
+
+
+def test_a_mistake_in_the_file_is_told_in_korean_too(shell: Shell) -> None:
+    shell.configure(project='timezone = "Asia/Seoul"')
+    assert "혹시 zone입니까?" in shell("runs", lang="ko").stderr
+    shell.config.unlink()
+    assert f"파일 {shell.config}이(가) 없습니다." in shell("runs", lang="ko").stderr
+
+
+def test_a_report_without_a_model_is_in_the_language_of_the_file(shell: Shell) -> None:
+    shell.config.write_text(f'language = "ko"\n{shell.config.read_text()}')
+    shell.run()
+    assert "모델 없이 썼습니다" in shell.path.read_text()
 
 
 def test_without_a_file_the_way_to_one_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

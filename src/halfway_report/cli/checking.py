@@ -11,15 +11,19 @@ from urllib.parse import urlsplit
 
 import click
 
-from halfway.errors import Exit, HalfwayError
+from halfway import StepFailed
+from halfway.errors import Exit, HalfwayError, code_of
 from halfway_report import reading
+from halfway_report.advice import remedy
 from halfway_report.cli.options import common
 from halfway_report.cli.printing import print_json
 from halfway_report.cli.site import Site, opened
 from halfway_report.git import Deadline, GitError
 from halfway_report.language import _
 from halfway_report.models import Frozen
-from halfway_report.settings import ReportSettings, without_userinfo
+from halfway_report.notion_place import place_of
+from halfway_report.notion_values import NotionError
+from halfway_report.settings import NotionSettings, ReportSettings, without_userinfo
 from halfway_report.sources import sources
 from halfway_report.workflow import NAME
 
@@ -44,11 +48,14 @@ def doctor(*, offline: bool, config: Path | None, as_json: bool) -> None:
     """Check the configuration, the repositories, the folder, the secrets, the servers and the database, which is made if missing."""
     with opened(config) as site:
         settings = site.configuration.settings
+        servers = list(_servers(settings, offline=offline))
+        found = not offline and all(one.good for one in servers if one.what.startswith("notion"))
         findings = [
             Finding("configuration", True, str(site.configuration.path)),
             *_repositories(settings),
             _folder(settings.out),
-            *_servers(settings, offline=offline),
+            *servers,
+            *(_data_source(settings.notion) if found and settings.notion is not None else ()),
             *_database(site),
         ]
     if as_json:
@@ -67,7 +74,7 @@ def _repositories(settings: ReportSettings) -> Iterator[Finding]:
             except GitError as error:
                 yield Finding(f"project {name}", False, f"{path}: {error}")
             else:
-                yield Finding(f"project {name}", True, str(path))
+                yield Finding(f"project {name}", True, str(path.resolve()))
 
 
 def _folder(out: Path) -> Finding:
@@ -89,8 +96,22 @@ def _servers(settings: ReportSettings, *, offline: bool) -> Iterator[Finding]:
                 yield _reachable(f"{part} {field}", str(value))
 
 
+def _data_source(settings: NotionSettings) -> Iterator[Finding]:
+    """Whether the token opens the place where pages go; what is wrong with either is told as a run would tell it."""
+    from halfway_report.notion import Notion  # noqa: PLC0415 - its client takes long to load
+
+    what, token = "notion data source", os.environ.get(settings.token_env, "").strip()
+    try:
+        with Notion(settings.url, token, settings.properties, patience=lambda: _PATIENCE) as notion:
+            yield Finding(what, True, place_of(notion, settings).source)
+    except NotionError as error:
+        yield Finding(what, False, f"{error.code}: {remedy(error.code) if error.status in (401, 403, 404) else error}")
+    except StepFailed as error:
+        yield Finding(what, False, f"{error} {remedy(code_of(type(error)))}")
+
+
 def _reachable(what: str, url: str) -> Finding:
-    """Any answer will do; nothing that is secret is sent."""
+    """Any answer will do; nothing that is secret is sent to an address that may be wrong."""
     import httpx2  # noqa: PLC0415 - takes longer to load than most commands take
 
     address = without_userinfo(url)

@@ -32,8 +32,8 @@ def mishap_of(error: Exception) -> Mishap:
             hint = "" if context is None else f" {_('See: {command} --help').format(command=context.command_path)}"
             return Mishap(command=REPORT, code="USAGE", told=error.format_message() + hint, exit=max(error.exit_code, Exit.USAGE))
         case ConfigurationMissing():
-            remedy = _("Write one as docs/guides/report.md shows, or name it with --config.")
-            return Mishap(command=REPORT, code="CONFIG_MISSING", told=f"{error}. {remedy}", exit=Exit.USAGE)
+            least = _('Write one, or name it with --config. Two lines are enough: [projects.NAME] and repositories = ["FOLDER"]')
+            return Mishap(command=REPORT, code="CONFIG_MISSING", told=f"{error} {least}", exit=Exit.USAGE)
         case ConfigurationWrong():
             return Mishap(command=REPORT, code="CONFIG_INVALID", told=str(error), exit=Exit.USAGE)
         case _:

@@ -79,7 +79,7 @@ def trigger(*, project: str, actor: str, reason: str, config: Path | None, as_js
 @common
 def worker(*, config: Path | None, as_json: bool) -> None:
     """Start what is due, and work on open runs, until it is stopped by SIGTERM or Ctrl-C. Any number may serve one database."""
-    with opened(config) as site:
+    with opened(config, quiet=False) as site:
         chat(
             _("Working for {file}; schedules: {count}.").format(
                 file=site.configuration.path, count=len(site.configuration.settings.schedules)

@@ -41,11 +41,13 @@ def configured(config: Path | None) -> Configuration:
 
 
 @contextmanager
-def opened(config: Path | None, *, no_llm: bool = False) -> Generator[Site, None, None]:
-    """Opens the deployment that the file describes; its database is made at its first use."""
+def opened(config: Path | None, *, no_llm: bool = False, quiet: bool = True) -> Generator[Site, None, None]:
+    """Opens the deployment that the file describes; its database is made at its first use. quiet: as `deploy()` has it."""
     configuration = configured(config)
-    settings = configuration.settings.model_copy(update={"llm": None}) if no_llm else configuration.settings
-    deployment = deploy(settings, configuration.database, artifacts=configuration.artifacts)
+    settings = configuration.settings
+    if no_llm and settings.llm is not None:
+        settings = settings.model_copy(update={"llm": None, "language": settings.llm.language})
+    deployment = deploy(settings, configuration.database, artifacts=configuration.artifacts, quiet=quiet)
     try:
         yield Site(configuration=configuration, report=deployment.report, app=deployment.app)
     finally:

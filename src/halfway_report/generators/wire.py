@@ -184,7 +184,7 @@ class Wire:
             raise ModelRefused(f"the request to {self._address} could not be made ({name}); check base_url and the key") from None
         except httpx2.TransportError as error:
             name = type(error).__name__
-            raise ModelUnavailable(f"{self._address} does not answer ({name}: {error})") from error
+            raise ModelUnavailable(f"{self._address} does not answer ({name}: {error})") from None
 
 
 @contextmanager
