@@ -442,6 +442,11 @@ def test_r27_a_loop_stops_halfway(does: Any, severity: str, says: str) -> None:
     assert says in text("R-27", bad)
 
 
+def test_r27_of_a_matrix_the_failed_jobs_can_be_done_again_alone() -> None:
+    leg = step("each", 10, POST, identity=KEYLESS, marks=marked(Mark.IN_LOOP), extra={"fail_fast": "true"})
+    assert only("R-27", flow(leg))[1] == "LOW"
+
+
 @pytest.mark.parametrize("command", ["npm publish --workspaces", "cargo publish --workspace", "docker push -a app", "twine upload dist/*"])
 def test_r27_one_command_has_several_effects(command: str) -> None:
     assert only("R-27", flow(step("all", 10, PUBLISH, quote=command))) == ("R-27", "MEDIUM", "all", [10])

@@ -85,6 +85,7 @@ _WITHIN = re.compile(
     r"(?i)(?:^|[/_:.-])(?:test|tests|lint|build|check|setup|install|format|compile|bench|verify|typecheck|configure|activate|rubocop|phpunit|eslint|audit"
     r"|wait|validate|coverage|gen|doc|clean)"
 )
+_BESIDE = re.compile(r"(?:^|[/@=])(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?:[:/]|$)")
 _VARIABLE = re.compile(r"^\$\{?\w+\}?$|^\$\(")
 
 
@@ -159,6 +160,11 @@ def only_here(words: Sequence[str]) -> bool:
         "unzip",
         "zip",
     ) or (_base(words[0]) in ("rsync", "find") and not any(":" in word for word in words[1:]))
+
+
+def to_this_machine(words: Sequence[str]) -> bool:
+    """Whether it speaks to what runs beside it, as a database of a test does."""
+    return any(_BESIDE.search(word) for word in words[1:])
 
 
 def asks_about_itself(words: Sequence[str]) -> bool:
