@@ -673,6 +673,9 @@ def test_what_runs_beside_a_job_is_gone_when_it_ends() -> None:
           a:
             steps:
               - run: curl -X POST http://localhost:8080/orders
+              - run: docker exec shop bin/sell
+              - run: . venv/bin/activate
               - run: curl -X POST http://shop.example:8080/orders
     """)
     assert [told for told in acts(flow) if told != "-"] == ["POST shop.example:8080"]
+    assert [step.opaque for step in flow.steps if step.opaque] == []

@@ -419,6 +419,7 @@ def test_r26_credits_an_order_that_is_right_or_needed() -> None:
         flow(upload, step("again", 20, PUBLISH)),
         flow(upload, step("done", 20, TICKET, marks=marked(Mark.CLAIM))),
         flow(upload, step("chat", 20, CHAT), step("look", 30, LOOK)),
+        flow(upload, step("tell", 20, effect(Kind.ENQUEUE, told="gh workflow run"))),
         flow(step("mail", 10, effect(Kind.NOTIFY, reversible=Reversible.NO)), step("deploy", 20, DEPLOY)),
     )
 

@@ -164,7 +164,7 @@ def only_here(words: Sequence[str]) -> bool:
 
 def to_this_machine(words: Sequence[str]) -> bool:
     """Whether it speaks to what runs beside it, as a database of a test does."""
-    return any(_BESIDE.search(word) for word in words[1:])
+    return list(words[:2]) in (["docker", "exec"], ["podman", "exec"]) or any(_BESIDE.search(word) for word in words[1:])
 
 
 def asks_about_itself(words: Sequence[str]) -> bool:
@@ -238,7 +238,7 @@ def program(words: Sequence[str]) -> Program | None:
                     if not _WITHIN.search(word)
                     else None
                 )
-            if name in ("bash", "sh", "source", ".") and "/" in word and not word.startswith("-"):
+            if name in ("bash", "sh", "source", ".") and "/" in word and not word.startswith("-") and not word.endswith("bin/activate"):
                 return Program(word, True, told)
         return None
     if (
