@@ -109,6 +109,11 @@ def test_a_connector_sends_a_request_with_a_key_and_keeps_the_answer() -> None:
     ]
 
 
+def test_a_connector_ends_by_itself_and_a_worker_does_not() -> None:
+    steps = by_id(only(READER, "trip.bpmn", HEAD + SAGA + TAIL))
+    assert [(steps[name].timeout, steps[name].ends_after) for name in ("pay", "book")] == [(None, 40.0), (None, None)]
+
+
 def test_code_of_a_worker_is_unread() -> None:
     step = by_id(only(READER, "trip.bpmn", HEAD + SAGA + TAIL))["book"]
     assert step.effect is not None

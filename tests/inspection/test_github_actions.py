@@ -664,3 +664,18 @@ def test_a_limit_of_a_job_is_told_from_one_of_a_command() -> None:
                 with: {timeout_seconds: 5, max_attempts: 3, command: "curl -X POST https://shop.example/c"}
     """)
     assert [(step.timeout, step.extra.get("limit", "")) for step in flow.steps] == [(1800.0, "whole"), (20.0, ""), (5.0, "")]
+
+
+def test_what_runs_beside_a_job_is_gone_when_it_ends() -> None:
+    flow = workflow("""
+        on: push
+        jobs:
+          a:
+            steps:
+              - run: curl -X POST http://localhost:8080/orders
+              - run: docker exec shop bin/sell
+              - run: . venv/bin/activate
+              - run: curl -X POST http://shop.example:8080/orders
+    """)
+    assert [told for told in acts(flow) if told != "-"] == ["POST shop.example:8080"]
+    assert [step.opaque for step in flow.steps if step.opaque] == []

@@ -49,6 +49,14 @@ def test_a_blueprint_is_known_by_its_modules_also_as_the_api_gives_it() -> None:
     assert not READER.takes(Source("x.json", '{"flow": [{"module": "a:b"'))
 
 
+def test_a_search_for_what_comes_in_is_no_look_for_what_is_made() -> None:
+    search = module(2, "google-drive:searchForFilesFolders", {"query": ".pdf"})
+    made = {**post(3), "filter": asks("{{2.id}}", "", "Found")}
+    source = written(blueprint(HOOK, search, made))
+    (flow,) = READER.flows(source, given(source))
+    assert flow.steps[-1].guard is None
+
+
 def test_a_claim_before_a_request_is_seen_with_the_look_that_guards_it() -> None:
     source = written(
         blueprint(

@@ -325,3 +325,19 @@ def test_a_sensor_of_airflow_ends_after_a_week_where_it_says_nothing():
     )
     (wait,) = flow.steps
     assert (wait.timeout, wait.timeout_known, wait.ends_after) == (None, True, 604_800.0)
+
+
+@pytest.mark.parametrize(
+    ("defaults", "line"),
+    [
+        ("'email': ['ops@shop.example']", 3),
+        ("'email': ['ops@shop.example'], 'email_on_failure': False", None),
+        ("'email_on_failure': True", None),
+    ],
+)
+def test_airflow_writes_to_the_addresses_of_a_graph_by_itself(defaults: str, line: int | None):
+    flow = one(
+        "from airflow import DAG\nfrom airflow.operators.bash import BashOperator\n"
+        f"with DAG('x', default_args={{{defaults}}}):\n    BashOperator(task_id='push', bash_command='git push')\n"
+    )
+    assert (flow.failure_notice and flow.failure_notice.line) == line

@@ -330,3 +330,11 @@ def test_a_signal_stays_inside_of_the_process_and_admins_are_the_team():
     assert [(step.effect.told, step.effect.receiver) for step in flow.steps if step.effect] == [
         ("django.core.mail.mail_admins()", Receiver.TEAM)
     ]
+
+
+def test_to_register_a_part_of_the_program_is_nothing_outside():
+    (push,) = one(
+        "import engine, subprocess\ndef main():\n    engine.register_queue('a')\n    subprocess.run(['git', 'push'])\nmain()\n"
+    ).steps
+    assert push.effect is not None
+    assert push.effect.told == "git push"

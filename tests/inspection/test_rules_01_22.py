@@ -436,6 +436,7 @@ def test_r10_two_events_are_about_two_records_unless_both_look_for_one() -> None
         "R-10",
         flow(step("row", 10, merged), triggers=(trigger(Starting.SCHEDULE),)),
         flow(step("stock", 10, STOCK), triggers=events),
+        flow(step("stock", 10, STOCK), triggers=(trigger(Starting.MANUAL),)),
     )
     assert only("R-10", flow(step("stock", 10, STOCK, guard=span(9), identity=identity(Bearing.NONE)), triggers=events))[2] == "stock"
     assert only("R-10", flow(step("stock", 10, STOCK), triggers=(*events, trigger(Starting.SCHEDULE))))[2] == "stock"
@@ -620,6 +621,10 @@ def test_r15_is_silent_with_a_timeout_and_where_the_format_has_none() -> None:
 @pytest.mark.parametrize(("does", "severity"), [(TICKET, "HIGH"), (PAY, "HIGH"), (effect(Kind.CREATE, certain=False), "MEDIUM")])
 def test_r16_the_id_is_not_kept(does: Any, severity: str) -> None:
     assert only("R-16", flow(step("make", 10, does, identity=KEYLESS))) == ("R-16", severity, "make", [10])
+
+
+def test_r16_a_remark_stands_below_its_thing() -> None:
+    assert only("R-16", flow(step("say", 10, effect(Kind.CREATE, told="jira issueComment add"), identity=KEYLESS)))[1] == "MEDIUM"
 
 
 def test_r16_is_silent_when_the_id_is_kept_or_another_one_is_known() -> None:

@@ -419,6 +419,7 @@ def test_r26_credits_an_order_that_is_right_or_needed() -> None:
         flow(upload, step("again", 20, PUBLISH)),
         flow(upload, step("done", 20, TICKET, marks=marked(Mark.CLAIM))),
         flow(upload, step("chat", 20, CHAT), step("look", 30, LOOK)),
+        flow(upload, step("tell", 20, effect(Kind.ENQUEUE, told="gh workflow run"))),
         flow(step("mail", 10, effect(Kind.NOTIFY, reversible=Reversible.NO)), step("deploy", 20, DEPLOY)),
     )
 
@@ -440,6 +441,11 @@ def test_r27_a_loop_stops_halfway(does: Any, severity: str, says: str) -> None:
     bad = flow(step("each", 10, does, identity=KEYLESS, marks=marked(Mark.IN_LOOP), facts=(Fact(span(9), "for one in *"),)))
     assert only("R-27", bad) == ("R-27", severity, "each", [10, 9])
     assert says in text("R-27", bad)
+
+
+def test_r27_of_a_matrix_the_failed_jobs_can_be_done_again_alone() -> None:
+    leg = step("each", 10, POST, identity=KEYLESS, marks=marked(Mark.IN_LOOP), extra={"fail_fast": "true"})
+    assert only("R-27", flow(leg))[1] == "LOW"
 
 
 @pytest.mark.parametrize("command", ["npm publish --workspaces", "cargo publish --workspace", "docker push -a app", "twine upload dist/*"])

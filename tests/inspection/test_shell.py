@@ -393,3 +393,14 @@ def test_to_ask_a_program_for_its_version_does_nothing() -> None:
     flow = shell('#!/bin/bash\n./bin/shop --version\n"$BIN" --help\n./bin/shop sell\n')
     assert [step.opaque.what for step in flow.steps if step.opaque] == ["./bin/shop"]
     assert acts(flow).count("-") == len(flow.steps)
+
+
+def test_an_answer_that_the_script_asks_about_is_not_passed_over() -> None:
+    text = "#!/bin/bash\nset -e\nanswer=$(curl -X POST https://shop.example/a) || true\n{0}\nnpm publish\n"
+    asked = shell(text.replace("{0}", 'code=$(echo "$answer" | tail -1)\nif [ "$code" != 200 ]; then exit 1; fi'))
+    assert one(asked, "POST shop.example").on_error is OnError.ROUTE
+    assert one(shell(text.replace("{0}", 'echo "$answer"')), "POST shop.example").on_error is OnError.SWALLOW
+
+
+def test_a_command_that_is_only_tried_has_no_effect() -> None:
+    assert acts(shell("#!/bin/bash\n$DRY_RUN_COMMAND\n$COMMAND\n")) == ["$COMMAND"]

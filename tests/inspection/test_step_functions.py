@@ -167,7 +167,7 @@ def test_yaml_choices_waits_and_circles() -> None:
     assert count.effect is not None
     assert count.effect.repeat is Repeat.DUPLICATES
     assert [one.kind for one in count.repeaters] == [Repeating.LOOP, Repeating.UNIT_RERUN]
-    assert count.marks == {Mark.IN_LOOP}
+    assert count.marks == set()  # to ask once more is no batch
     assert edges(flow) == [
         ("Approve", "Tell Team", "error"),
         ("Approve", "Count", "success"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given, Reader
 from halfway.inspection.formats.bpmn_graph import ACTIVITIES, Process, connected, process_of
-from halfway.inspection.formats.bpmn_tasks import effect_of, identity_of, is_external, kept, opaque_of, retries_of
+from halfway.inspection.formats.bpmn_tasks import effect_of, identity_of, inputs, is_external, kept, opaque_of, retries_of
 from halfway.inspection.formats.durations import seconds
 from halfway.inspection.formats.wording import is_approval, is_decision
 from halfway.inspection.formats.xml_tree import Element, tree
@@ -34,6 +34,7 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Source, Unreadable
 
 NAME = "bpmn"
+CONNECTOR_ENDS_AFTER = 40.0  # seconds; the defaults of a connector of Camunda 8, to connect and to read
 _SPACE = "http://www.omg.org/spec/BPMN/20100524/MODEL"
 _EFFECTLESS = frozenset({"userTask", "manualTask", "receiveTask", "task", "scriptTask", "businessRuleTask", "intermediateCatchEvent"})
 
@@ -127,6 +128,7 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         repeaters=tuple(_repeaters(reading, node)),
         timeout=timer[0] if timer else None,
         timeout_known=timer is None or timer[0] is not None,
+        ends_after=CONNECTOR_ENDS_AFTER if reading.zeebe and "url" in inputs(node) else None,
         on_error=OnError.ROUTE if routed else OnError.STOP,
         kept=kept(node),
         undo=undo,

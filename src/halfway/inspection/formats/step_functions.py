@@ -201,7 +201,7 @@ def _marks(state: State, machine: Machine) -> frozenset[Mark]:
     marks = set[Mark]()
     if state.name in machine.failing and is_back(state.name):
         marks.add(Mark.RECOVERY)
-    if state.name in machine.cyclic or any(parent.type == "Map" for parent in state.parents):
+    if any(parent.type == "Map" for parent in state.parents):
         marks.add(Mark.IN_LOOP)
     return frozenset(marks)
 

@@ -34,8 +34,8 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
         return step.effect is not None and not _LOCKED.search(step.effect.told)
     if repeatability(step) is Repeatable.PROVEN or (step.effect is not None and step.effect.repeat is Repeat.MERGES):
         return False
-    # Two events are about two records, unless a look before the effect tells of one thing that both want.
-    of_one_record = step.guard is None and all(start.kind is Starting.EVENT for start in starts)
+    # Two events, or two people, are about two records, unless a look before the effect tells of one thing that both want.
+    of_one_record = step.guard is None and all(start.kind in (Starting.EVENT, Starting.MANUAL) for start in starts)
     return Kind.MONEY in kinds(step) or (Kind.RECORD in kinds(step) and not of_one_record)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from halfway.inspection.assessing import identified
@@ -10,6 +11,7 @@ from halfway.inspection.model import Kind
 from halfway.inspection.rules.common import Ways, found, kinds
 
 INFERENCE = "The id that the receiver gives to {what} is kept nowhere; after a stop nobody can show whether it happened."
+_REMARK = re.compile(r"(?i)comment|reply")
 GIVES_ID = frozenset({Kind.CREATE, Kind.MONEY})
 
 
@@ -21,7 +23,9 @@ def check(case: Case) -> Iterator[Finding]:
         certain = step.effect is not None and step.effect.certain
         if step.opaque is not None and not certain:
             continue  # what was not read may keep it
-        yield found(RULE.id, Severity.HIGH if certain else Severity.MEDIUM, step, INFERENCE)
+        # A remark stands below the thing that it is about, where it is found again.
+        grave = certain and step.effect is not None and not _REMARK.search(f"{step.effect.action} {step.effect.told}")
+        yield found(RULE.id, Severity.HIGH if grave else Severity.MEDIUM, step, INFERENCE)
 
 
 RULE = Rule(

@@ -37,7 +37,8 @@ def _is_final(step: Step) -> bool:
 
 def _could_be_first(later: Step) -> bool:
     """Whether it does more than tell of what was done, can be taken back, and may fail."""
-    return outward(later) and stops(later) and not only_tells(later) and not _is_final(later) and not later.marks & ASIDE
+    tells = kinds(later) <= {Kind.NOTIFY, Kind.ENQUEUE}  # people, or another automation
+    return outward(later) and stops(later) and not tells and not _is_final(later) and not later.marks & ASIDE
 
 
 def _needing(ways: Ways, step: Step) -> frozenset[str]:

@@ -41,7 +41,8 @@ def _is_batch(step: Step) -> bool:
 
 def _judged(step: Step) -> tuple[Severity, str]:
     if exposed(step):
-        severity = Severity.LOW if tells_team(step) else Severity.MEDIUM
+        # Of the jobs of a matrix those that failed can be done again alone.
+        severity = Severity.LOW if tells_team(step) or "fail_fast" in step.extra else Severity.MEDIUM
         return severity, TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
     rejects = step.effect is not None and step.effect.repeat is Repeat.REJECTS
     return (Severity.MEDIUM, REFUSED) if rejects else (Severity.LOW, MISSING)

@@ -42,6 +42,7 @@ NOT_GIVEN = "{what} was not given: what it does outside cannot be read"
 OTHER_KIND = "{what} is a program: what it does outside was not followed from here"
 TOO_DEEP = "{what} is more than five scripts deep"
 NOT_SHELL = "{what} could not be read as a shell script"
+_TRIAL = re.compile(r"(?i)dry[_-]?run")
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 
 
@@ -107,8 +108,10 @@ def _effect(command: Command, frame: Frame) -> Effect | None:
     if said.asks_about_itself(words):
         return None
     if said.unknown_name(words):
+        if _TRIAL.search(words[0]):
+            return None
         return None if words[1:2] == ("=",) else unknown_effect(words[0])  # PowerShell sets a variable so
-    if frame.passing and said.only_here(words):
+    if frame.passing and (said.only_here(words) or said.to_this_machine(words)):
         return None  # the machine is gone when the job ends
     return knowledge.command(words)
 
@@ -210,7 +213,21 @@ def _on_error(command: Command, script: Script, frame: Frame) -> OnError:
         command.fate is OnError.CONTINUE and last and not command.asked and not command.loops and not command.into
     ):
         return frame.on_error
-    return command.fate
+    return OnError.ROUTE if _looked_at(command, script) else command.fate
+
+
+def _looked_at(command: Command, script: Script) -> bool:
+    """Whether the script asks what the command has answered, itself or by way of what it takes out of the answer."""
+    names = {command.into} - {""}
+    for one in script.assignments:
+        taken = one.value + " ".join(word for words in one.commands for word in words)
+        names |= {one.name} if names and one.line >= command.line and _speaks(names, taken) else set()
+    asked = (" ".join((*later.conditions, *(word for one in later.asked for word in one.words))) for later in script.commands)
+    return bool(names) and any(_speaks(names, text) for text in asked)
+
+
+def _speaks(names: set[str], text: str) -> bool:
+    return any(re.search(rf"\$\{{?{re.escape(name)}\b", text) for name in names)
 
 
 def _condition(command: Command, frame: Frame) -> str:

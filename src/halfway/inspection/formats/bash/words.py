@@ -85,6 +85,7 @@ _WITHIN = re.compile(
     r"(?i)(?:^|[/_:.-])(?:test|tests|lint|build|check|setup|install|format|compile|bench|verify|typecheck|configure|activate|rubocop|phpunit|eslint|audit"
     r"|wait|validate|coverage|gen|doc|clean)"
 )
+_BESIDE = re.compile(r"(?:^|[/@=])(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?:[:/]|$)")
 _VARIABLE = re.compile(r"^\$\{?\w+\}?$|^\$\(")
 
 
@@ -161,6 +162,11 @@ def only_here(words: Sequence[str]) -> bool:
     ) or (_base(words[0]) in ("rsync", "find") and not any(":" in word for word in words[1:]))
 
 
+def to_this_machine(words: Sequence[str]) -> bool:
+    """Whether it speaks to what runs beside it, as a database of a test does."""
+    return list(words[:2]) in (["docker", "exec"], ["podman", "exec"]) or any(_BESIDE.search(word) for word in words[1:])
+
+
 def asks_about_itself(words: Sequence[str]) -> bool:
     """Whether a program is only asked for its version or its help."""
     return len(words) == 2 and words[1] in ("--version", "--help", "-V", "-h", "version", "help")
@@ -232,7 +238,7 @@ def program(words: Sequence[str]) -> Program | None:
                     if not _WITHIN.search(word)
                     else None
                 )
-            if name in ("bash", "sh", "source", ".") and "/" in word and not word.startswith("-"):
+            if name in ("bash", "sh", "source", ".") and "/" in word and not word.startswith("-") and not word.endswith("bin/activate"):
                 return Program(word, True, told)
         return None
     if (

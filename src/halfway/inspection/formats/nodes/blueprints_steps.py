@@ -31,6 +31,7 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
 
 MOST_SECONDS = 86_400 * 366
+_TABLES = frozenset({"datastore", "google-sheets", "airtable", "mysql", "postgres", "mongodb", "notion"})
 _STORES = frozenset({Kind.CREATE, Kind.RECORD, Kind.FILE, Kind.UNKNOWN})
 
 
@@ -222,9 +223,14 @@ class Steps:
         for one in self._filtered(name):
             asked = blueprints.asks(self.scenario.modules[one].node)
             for giver, _ in self.scenario.references(asked, one) or ():
-                if giver in self.done and parts.only_reads(self.done[giver].effect):
+                if giver in self.done and parts.only_reads(self.done[giver].effect) and self._same_thing(giver, name):
                     return place(self.scenario.modules[giver].node)
         return None
+
+    def _same_thing(self, look: str, name: str) -> bool:
+        """Whether a look can be about what is made: it asks the same app, or a table in which is kept what was done."""
+        first, second = (self.scenario.modules[one].node.get("module").text.partition(":")[0] for one in (look, name))
+        return first == second or first in _TABLES
 
     def _marks(self, name: str, effect: Effect | None) -> frozenset[Mark]:
         handles = bool(self.scenario.modules[name].handles)

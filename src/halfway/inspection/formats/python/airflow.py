@@ -12,7 +12,7 @@ from halfway.inspection.formats.python.frames import Frame, calls, dotted, entri
 from halfway.inspection.formats.python.names import Function, Module, Program, statements
 from halfway.inspection.formats.python.starting import by_person, decorated, period, scheduled, trigger
 from halfway.inspection.formats.python.walk import Around, Walk
-from halfway.inspection.model import Edge, Fact, Flow, Guard, Mark, Repeater, Repeating, Starting, Step, Trigger, When
+from halfway.inspection.model import Edge, Fact, Flow, Guard, Mark, Repeater, Repeating, Span, Starting, Step, Trigger, When
 
 _UNSCHEDULED = ("None", "@once", "")
 _TRIGGER_RULES = {
@@ -110,7 +110,7 @@ def _flow(dag: Dag, program: Program) -> Flow:
     made = flow(
         Plan(
             engine="airflow", name=dag.name, module=dag.module, span=dag.module.span(dag.call), triggers=plan, guards=tuple(_guards(dag)),
-            failure_notice=dag.module.span(callback) if callback is not None else None, notice_expected=True,
+            failure_notice=_notice(dag, callback), notice_expected=True,
         ),
         walk,
     )  # fmt: skip
@@ -200,6 +200,15 @@ def _retries(task: Task, dag: Dag) -> Iterator[Repeater]:
     if given is None or value == 0:
         return
     yield Repeater(Repeating.STEP_RETRY, automatic=True, bound=int(value) + 1 if value is not None else None, span=dag.module.span(given))
+
+
+def _notice(dag: Dag, callback: ast.expr | None) -> Span | None:
+    """Where somebody is named who hears of a failure: a callback, or the addresses to which Airflow writes by itself."""
+    if callback is not None:
+        return dag.module.span(callback)
+    address, said = dag.defaults.get("email"), dag.defaults.get("email_on_failure")
+    written = address is not None and not (isinstance(said, ast.Constant) and said.value is False)
+    return dag.module.span(address) if address is not None and written else None
 
 
 def _called_back(callback: ast.expr, dag: Dag, walk: Walk) -> None:
