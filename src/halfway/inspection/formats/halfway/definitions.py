@@ -151,9 +151,9 @@ class _Declaring:
         """With what the workflow gives to all its steps, and no step after one that is not there."""
         retry, known, found = keyword(call, "retry"), set[str](), list[StepSpec]()
         for step in steps:
-            own = {} if retry is None or "retry" in step.told.options else {"retry": self._retry(retry)}
+            tried = step.spec.retry if retry is None or "retry" in step.told.options else self._retry(retry)
             after = tuple(name for name in step.spec.after if name in known)
-            found.append(replace(step.spec, after=after, reads=tuple(one for one in step.spec.reads if one in known), **own))
+            found.append(replace(step.spec, after=after, reads=tuple(one for one in step.spec.reads if one in known), retry=tried))
             known.add(step.spec.name)
         return tuple(found)
 
