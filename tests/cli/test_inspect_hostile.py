@@ -112,3 +112,18 @@ def test_no_text_makes_a_line_of_the_card(answers: Mapping[str, tuple[str, str]]
     assert headings == {"## Verdict"}
     assert "PROCEED" not in [line.strip(" -") for line in answers["md"][0].splitlines()]
     assert "PROCEED" not in [line.strip() for line in answers["text"][0].splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("deep.yml", "on: push\njobs: " + "[" * 200, "it is deeper than 100 levels"),
+        ("many.sh", "#!/bin/bash\n" + "curl -X POST https://a.example\n" * 1_001, "the flow has more than 1,000 steps"),
+        ("fences.md", "```ts\nclass A extends WorkflowEntrypoint {}\n```\n" * 201, "the page has more than 200 blocks of code"),
+        ("lines.yml", "\n" * 500_000, ""),
+    ],
+)
+def test_what_is_made_to_never_end_is_left_out_and_told(tmp_path: Path, name: str, text: str, why: str) -> None:
+    (tmp_path / name).write_text(text)
+    out, err = answered(str(tmp_path / name))
+    assert (out, "no automation was found" in err, why in err) == ("", True, True)

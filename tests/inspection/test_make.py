@@ -294,5 +294,5 @@ def test_whatever_a_blueprint_says_it_is_read_without_an_accident(flow: object) 
 
 def test_a_scenario_that_nobody_drew_is_refused() -> None:
     source = written(blueprint(*(module(number, "util:SetVariable2") for number in range(1001))), indent=None)
-    with pytest.raises(Unreadable, match="more than 1,000 nodes"):
+    with pytest.raises(Unreadable, match="more than 500 nodes"):
         list(READER.flows(source, given(source)))

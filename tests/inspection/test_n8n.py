@@ -409,7 +409,7 @@ def test_whatever_a_workflow_says_it_is_read_without_an_accident(value: object) 
 
 def test_a_workflow_that_nobody_drew_is_refused() -> None:
     source = written(chain(*(node(f"N{number}", "noOp") for number in range(1001))), indent=None)
-    with pytest.raises(Unreadable, match="more than 1,000 nodes"):
+    with pytest.raises(Unreadable, match="more than 500 nodes"):
         list(READER.flows(source, given(source)))
 
 

@@ -60,6 +60,40 @@ def test_a_bomb_of_aliases_is_refused() -> None:
     assert "aliases counted each time" in source.unread["yaml"]
 
 
+def test_an_alias_is_at_its_own_place_with_the_lines_of_what_it_names() -> None:
+    source = Source("a.yml", "a: &x\n  run: |\n    one\nb: [*x]\n? *x\n: c\n")
+    assert source.yaml is not None
+    run = source.yaml.get("b", 0, "run")
+    assert (run.text, run.span, run.first_line) == ("one\n", Span("a.yml", 2, 3, "b[0].run"), 3)
+
+
+def test_a_folded_text_has_spaces_where_it_was_folded() -> None:
+    source = Source("a.yml", "a: >\n  one\n  two\nb: three\n  four\n")
+    assert source.yaml is not None
+    assert source.yaml.plain == {"a": "one two\n", "b": "three four"}
+
+
+@pytest.mark.parametrize(
+    "text", ["jobs: " + "[" * 5_000, "jobs: " + "{" * 5_000, "- " * 5_000, "\n".join(" " * n + "a:" for n in range(500))]
+)
+def test_what_is_too_deep_is_refused_as_soon_as_it_is(text: str) -> None:
+    source = Source("a.yml", text)
+    assert source.yaml is None
+    assert "it is deeper than 100 levels" in source.unread["yaml"]
+
+
+def test_json_is_read_as_json_where_yaml_is_asked_for() -> None:
+    assert Source("a.yml", ' {"a": 1}').yaml is not None
+    broken = Source("a.json", '{"a": 1')
+    assert broken.yaml is None
+    assert list(broken.unread) == ["json"]
+
+
+def test_a_key_that_is_a_secret_is_none_of_a_path() -> None:
+    assert join("env", "ghp_" + "a1B2c3D4" * 3) == "env['[…]']"
+    assert join("env", "jane@shop.example") == "env['[…]']"
+
+
 def test_an_alias_within_itself_is_refused() -> None:
     source = Source("a.yml", "a: &a\n  b: *a\n")
     assert source.yaml is None

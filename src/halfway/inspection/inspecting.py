@@ -18,6 +18,7 @@ from halfway.inspection.quoting import quoted, shown_path
 from halfway.inspection.source import Source, Unreadable
 from halfway.inspection.suppressing import Suppression, Suppressions, unmatched, weighed
 
+MOST_STEPS = 1_000  # of a flow
 READ_AS = {".yml": "yaml", ".yaml": "yaml", ".json": "json", ".py": "python"}
 
 
@@ -64,7 +65,7 @@ class Inspector:
             try:
                 if reader.takes(source):
                     taken = True
-                    yield from reader.flows(source, given)
+                    yield from _bounded(reader.flows(source, given))
             except (Unreadable, RecursionError) as error:
                 taken = True
                 gathered.skipped.append(Skip(source.path, f"{reader.name}: {error}"))
@@ -93,6 +94,14 @@ class Inspector:
     def findings(self, case: Case) -> list[Finding]:
         """What all rules say."""
         return [finding for rule in self.rules for finding in rule.check(case)]
+
+
+def _bounded(flows: Iterator[Flow]) -> Iterator[Flow]:
+    """Who may come after whom is asked for each pair of steps, so what is made to have thousands would never end."""
+    for flow in flows:
+        if len(flow.steps) > MOST_STEPS:
+            raise Unreadable(f"line {flow.span.line}: the flow has more than {MOST_STEPS:,} steps")
+        yield flow
 
 
 def _quoted(finding: Finding, given: Given) -> Finding:

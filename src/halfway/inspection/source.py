@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -13,7 +13,7 @@ from halfway.inspection.quoting import quoted
 
 DEEPEST = 100  # levels of a tree
 MOST_NODES = 500_000
-MOST_OF_YAML = 100_000  # also through aliases, which name a part again; its parser is slow
+MOST_OF_YAML = 50_000  # also through aliases, which name a part again; its parser is slow
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -84,6 +84,11 @@ class Node:
                 return ""
 
     @property
+    def written(self) -> str:
+        """A key as it is written: what a scalar says, and for a key that is none no name."""
+        return "" if isinstance(self.value, dict | list) else self.text or ("null" if self.value is None else "")
+
+    @property
     def plain(self) -> Any:
         """The value without places."""
         match self.value:
@@ -137,6 +142,9 @@ class Source:
     @cached_property
     def yaml(self) -> Node | None:
         """The first document of the text as YAML 1.2, None if it is none."""
+        # JSON is YAML as well, and its own parser is many times faster.
+        if self.text.lstrip("\ufeff \t\r\n").startswith(("{", "[")) and (self.json is not None or self.path.endswith(".json")):
+            return self.json
         try:
             return _yaml(self)
         except Unreadable as error:
@@ -148,6 +156,8 @@ def join(path: str, key: str | int) -> str:
     """The path of a part."""
     if isinstance(key, int):
         return f"{path}[{key}]"
+    if len(key) >= 16 or not _IN_PATH.match(key):
+        key = quoted(key)
     shown = key if _IN_PATH.match(key) else f"[{key!r}]"
     return shown if not path else f"{path}{shown}" if shown.startswith("[") else f"{path}.{shown}"
 
@@ -273,43 +283,89 @@ def _yaml(source: Source) -> Node:
     from ruamel.yaml import YAML  # noqa: PLC0415
     from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 
-    reader: Any = YAML(typ="rt", pure=True)
+    reader: Any = YAML(typ="safe", pure=True)
     try:
-        root: Any = next(iter(reader.compose_all(source.text)), None)
-    except (YAMLError, ValueError, RecursionError) as error:
+        return _Yaml(source, reader.parse(source.text)).whole()
+    except (YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark is not None else ""
         raise Unreadable(where + str(getattr(error, "problem", None) or type(error).__name__)) from error
-    left = MOST_OF_YAML
 
-    def convert(node: Any, path: str, depth: int) -> Node:
-        nonlocal left
-        left -= 1
-        if depth > DEEPEST or left < 0:
-            raise Unreadable(f"it is deeper than {DEEPEST} levels, or has more than {MOST_OF_YAML:,} values, aliases counted each time")
-        start, end = node.start_mark, node.end_mark
-        span = Span(source.path, start.line + 1, max(start.line, end.line - (end.column == 0)) + 1, path)
-        if node.id == "mapping":
-            return Node({str(key.value): entry(key, value, path, depth + 1) for key, value in node.value}, span)
-        if node.id == "sequence":
-            return Node([convert(one, join(path, number), depth + 1) for number, one in enumerate(node.value)], span)
-        return Node(_scalar(node), span, begins=span.line + 1 if node.style in ("|", ">") else 0)
 
-    def entry(key: Any, value: Any, path: str, depth: int) -> Node:
-        """A value that begins on a line of its own is shown with its key."""
-        made = convert(value, join(path, str(key.value)), depth)
-        span = Span(source.path, key.start_mark.line + 1, made.span.end, made.span.at)
-        return Node(made.value, span, begins=made.first_line)
+class _Yaml:
+    """Makes a tree of what the parser tells, event by event, and stops as soon as it is too deep or too much."""
 
-    if root is None:
+    def __init__(self, source: Source, events: Iterator[Any]) -> None:
+        self._source, self._events, self._left = source, events, MOST_OF_YAML
+        self._anchors: dict[str, Node] = {}
+
+    def whole(self) -> Node:
+        """The first document."""
+        for event in self._events:
+            if hasattr(event, "anchor"):
+                return self._node(event, "", 0)
         raise Unreadable("it is empty")
-    return convert(root, "", 0)
+
+    def _node(self, event: Any, path: str, depth: int) -> Node:
+        self._count(depth)
+        start, kind = event.start_mark, type(event).__name__
+        if kind == "AliasEvent":
+            if event.anchor not in self._anchors:
+                raise Unreadable(f"line {start.line + 1}: an alias names nothing that ends before it")
+            return self._moved(self._anchors[event.anchor], path, depth)
+        value, end = self._value(event, kind, path, depth)
+        span = Span(self._source.path, start.line + 1, max(start.line, end.line - (end.column == 0)) + 1, path)
+        made = Node(value, span, begins=span.line + 1 if kind == "ScalarEvent" and event.style in ("|", ">") else 0)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = made
+        return made
+
+    def _value(self, event: Any, kind: str, path: str, depth: int) -> tuple[Value, Any]:
+        """With the place where it ends."""
+        if kind == "ScalarEvent":
+            return _scalar(event), event.end_mark
+        last = event
+        if kind == "SequenceStartEvent":
+            members: list[Node] = []
+            while not _is_end(last := next(self._events)):
+                members.append(self._node(last, join(path, len(members)), depth + 1))
+            return members, last.end_mark
+        entries: dict[str, Node] = {}
+        while not _is_end(last := next(self._events)):
+            key = self._node(last, "", depth + 1)
+            # A value that begins on a line of its own is shown with its key.
+            made = self._node(next(self._events), join(path, key.written), depth + 1)
+            span = Span(self._source.path, last.start_mark.line + 1, made.span.end, made.span.at)
+            entries[key.written] = Node(made.value, span, begins=made.first_line)
+        return entries, last.end_mark
+
+    def _moved(self, node: Node, path: str, depth: int) -> Node:
+        """What an alias names, as it is there; each time it is named it counts."""
+        value = node.value
+        if isinstance(value, dict):
+            value = {key: self._moved_part(one, join(path, key), depth) for key, one in value.items()}
+        elif isinstance(value, list):
+            value = [self._moved_part(one, join(path, number), depth) for number, one in enumerate(value)]
+        return Node(value, replace(node.span, at=path), begins=node.begins)
+
+    def _moved_part(self, node: Node, path: str, depth: int) -> Node:
+        self._count(depth + 1)
+        return self._moved(node, path, depth + 1)
+
+    def _count(self, depth: int) -> None:
+        self._left -= 1
+        if depth > DEEPEST or self._left < 0:
+            raise Unreadable(f"it is deeper than {DEEPEST} levels, or has more than {MOST_OF_YAML:,} values, aliases counted each time")
 
 
-def _scalar(node: Any) -> Value:
+def _is_end(event: Any) -> bool:
+    return type(event).__name__ in ("MappingEndEvent", "SequenceEndEvent")
+
+
+def _scalar(event: Any) -> Value:
     """YAML 1.2: `on` and `yes` are texts."""
-    text = str(node.value)
-    if node.style in ("'", '"', "|", ">"):
+    text = str(event.value)
+    if event.style in ("'", '"', "|", ">"):
         return text
     if text in ("", "~", "null", "Null", "NULL"):
         return None

@@ -13,8 +13,8 @@ from halfway.inspection.judging import outcome, step_of
 from halfway.inspection.model import Flow, Outcome
 from halfway.inspection.quoting import shown_path
 
-NEVER = frozenset({"R-44"})
-"""Rules that nothing may suppress: nobody can answer for what nobody has read."""
+NEVER = frozenset({"R-42", "R-44"})
+"""Rules that nothing may suppress: what a log shows has happened, and nobody can answer for what nobody has read."""
 
 
 class State(StrEnum):

@@ -105,8 +105,8 @@ def _text(value: object, key: str, number: int, file: _File) -> str:
 
 def _check_rule(rule: str, number: int, file: _File) -> None:
     if rule in NEVER:
-        problem = f"{rule} of entry {number} cannot be suppressed: nobody can answer for what was not read."
-        _refuse(file, problem=problem, remedy="Give the part that it names to the inspection as well.")
+        problem = f"{rule} of entry {number} cannot be suppressed: it is about what a log shows, or what was not read."
+        _refuse(file, problem=problem, remedy="Settle what the log shows, or give the missing part to the inspection.")
     if rule not in file.rules:
         near = difflib.get_close_matches(rule.upper(), file.rules, n=1)
         remedy = f"Did you mean {near[0]}?" if near else "Name one rule, as the card does: R-09."

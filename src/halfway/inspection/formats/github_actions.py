@@ -17,7 +17,7 @@ from halfway.inspection.model import Edge, Flow, Kind, Mark, RunLog, Span, Start
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node, Source
 
-_MAY_BE = re.compile(r"^\s*[\"']?(?:jobs|runs)[\"']?\s*:", re.MULTILINE)
+_MAY_BE = re.compile(r"^[ \t]*[\"']?(?:jobs|runs)[\"']?\s*:", re.MULTILINE)
 
 
 class GithubActions:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from halfway.inspection.formats import Given
 from halfway.inspection.model import Span
-from halfway.inspection.source import Source
+from halfway.inspection.source import Source, Unreadable
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Syntax
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(?:ts|tsx|typescript|js|jsx|javascript)\b")
-_FENCED = re.compile(r"^\s*(?:`{3,}|~{3,})\s*(?:ts|tsx|typescript|js|jsx|javascript)\b", re.MULTILINE)
+MOST_BLOCKS = 200
+_FENCED = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*(?:ts|tsx|typescript|js|jsx|javascript)\b", re.MULTILINE)
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "function_declaration", "method_definition", "generator_function"})
 _WRAPPING = frozenset({"await_expression", "parenthesized_expression", "non_null_expression", "as_expression", "satisfies_expression"})
 _ENDINGS = ("", ".ts", ".tsx", ".js", ".mts", "/index.ts")
@@ -51,11 +52,15 @@ def texts(source: Source) -> Iterator[Source]:
         return
     inside: list[str] | None = None
     mark = ""
+    count = 0
     for number, line in enumerate(source.lines):
         opening = _FENCE.match(line)
         if inside is None and opening:
             inside, mark = [""] * (number + 1), opening[1]
         elif inside is not None and line.strip().startswith(mark):
+            count += 1
+            if count > MOST_BLOCKS:  # each is as long as the page above it
+                raise Unreadable(f"line {number + 1}: the page has more than {MOST_BLOCKS} blocks of code")
             yield Source(source.path, "\n".join(inside))
             inside = None
         elif inside is not None:

@@ -9,6 +9,7 @@ from xml.sax import SAXException, handler
 from xml.sax.xmlreader import AttributesNSImpl, InputSource, Locator
 
 from halfway.inspection.model import Span
+from halfway.inspection.quoting import quoted
 from halfway.inspection.source import DEEPEST, MOST_NODES, Source, Unreadable
 
 
@@ -66,7 +67,7 @@ class _Builder(handler.ContentHandler):
             given[f"{space} {local}" if space else local] = value
             given.setdefault(local, value)
         parent = self._open[-1] if self._open else None
-        path = given.get("id") or name[1]
+        path = quoted(given.get("id") or name[1])
         element = Element(name[1], name[0] or "", given, self._source.span(line, at=path), parent)
         if parent is not None:
             parent.children.append(element)

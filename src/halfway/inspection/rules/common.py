@@ -89,6 +89,9 @@ class Ways:
         self._entered = frozenset(edge.after for edge in flow.edges)
         self._next = self._in_units(flow)
         self._after: dict[str, tuple[Step, ...]] = {}
+        self._ids_after: dict[str, frozenset[str]] = {}
+        self._failing: dict[str, tuple[Step, ...]] = {}
+        self._following: dict[str, tuple[Step, ...]] = {}
 
     def outward(self) -> Iterator[Step]:
         """The steps that leave something outside."""
@@ -102,10 +105,18 @@ class Ways:
             )
         return self._after[step.id]
 
+    def is_after(self, step: Step, other: Step) -> bool:
+        """Whether the other is done later when all goes well; steps are many, and comparing two as a whole is slow."""
+        if step.id not in self._ids_after:
+            self._ids_after[step.id] = frozenset(one.id for one in self.after(step))
+        return other.id in self._ids_after[step.id]
+
     def failing(self, step: Step) -> tuple[Step, ...]:
         """What is done when the step has failed, along the edges that say so."""
-        firsts = self.failing_first(step)
-        return (*firsts, *self._reached([one.id for one in firsts], *firsts, step))
+        if step.id not in self._failing:
+            firsts = self.failing_first(step)
+            self._failing[step.id] = (*firsts, *(self._reached([one.id for one in firsts], *firsts, step) if firsts else ()))
+        return self._failing[step.id]
 
     def failing_first(self, step: Step) -> tuple[Step, ...]:
         """What is done directly when the step has failed."""
@@ -114,8 +125,11 @@ class Ways:
 
     def following(self, step: Step) -> tuple[Step, ...]:
         """What comes directly after it when all goes well."""
-        edges = [edge.after for edge in self._going.get(step.id, ()) if edge.when is not When.ERROR]
-        return tuple(self._by_id[one] for one in dict.fromkeys((*edges, *self._next.get(step.id, ()))) if one in self._by_id)
+        if step.id not in self._following:
+            edges = [edge.after for edge in self._going.get(step.id, ()) if edge.when is not When.ERROR]
+            names = dict.fromkeys((*edges, *self._next.get(step.id, ())))
+            self._following[step.id] = tuple(self._by_id[one] for one in names if one in self._by_id)
+        return self._following[step.id]
 
     def joined(self, before: Step, after: Step) -> When | None:
         """How an edge joins the two, if one does."""
@@ -132,8 +146,8 @@ class Ways:
                 if one.id not in seen:
                     seen.add(one.id)
                     waiting.append(one)
-        left_out = {one.id for one in without}
-        return tuple(step for step in self.steps if step.id in seen - left_out)
+        seen -= {one.id for one in without}
+        return tuple(step for step in self.steps if step.id in seen)
 
     def _in_units(self, flow: Flow) -> dict[str, tuple[str, ...]]:
         """The next step of the same unit; within a unit, what is done only after a failure has no next one but by an edge."""

@@ -33,7 +33,7 @@ def _failures(ways: Ways) -> Iterator[tuple[Step, tuple[Step, ...]]]:
 
 
 def _is_earlier(ways: Ways, step: Step, later: Step) -> bool:
-    return step.order < later.order and undoable(step) and Mark.RECOVERY not in step.marks and later in ways.after(step)
+    return step.order < later.order and undoable(step) and Mark.RECOVERY not in step.marks and ways.is_after(step, later)
 
 
 def _at(step: Step, later: Step, back: list[Step]) -> Finding | None:

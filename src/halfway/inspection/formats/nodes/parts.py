@@ -18,7 +18,7 @@ from halfway.inspection.source import Node, Unreadable
 
 CODE_UNREAD = "The code of {what} calls something outside, and what cannot be told from the file."
 MOST_SECRETS = 50
-MOST_DRAWN = 1_000
+MOST_DRAWN = 500
 _DEEPEST_QUOTE = 3
 _SCHEME = re.compile(r"(?i)^(?:bearer|basic|token)\b\s*")
 _SECRET_BEGINS = 400  # what follows is a text, not a key

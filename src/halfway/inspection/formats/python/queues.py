@@ -21,7 +21,7 @@ _CELERY_ONLY = worded(
 )
 _NOT_CELERY = re.compile(r"^(prefect|airflow|dbos|invoke|locust|luigi|dagster|huey|flytekit|crewai)\b")
 _APP = re.compile(r"(?i)(^|\.)(\w*celery\w*|app)\.task$")
-_ACKS_LATE = re.compile(r"(?im)^\s*(?:[\w.]+\.)?(?:task_acks_late|CELERY_(?:TASK_)?ACKS_LATE)\s*=\s*True")
+_ACKS_LATE = re.compile(r"(?im)^[ \t]*(?:[\w.]+\.)?(?:task_acks_late|CELERY_(?:TASK_)?ACKS_LATE)\s*=\s*True")
 _NOTICE = re.compile(r"(?m)^.*(?:task_failure\.connect|sentry_sdk\.init\(|def on_failure\()")
 CELERY_RETRIES = 3
 DRAMATIQ_RETRIES = 20
