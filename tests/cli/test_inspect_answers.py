@@ -35,6 +35,15 @@ jobs:
       - name: Tell
         run: curl -sf -X POST https://chat.example/hook -d "text=shipped"
 """
+TESTS = """name: Tests
+on: push
+env: {TOKEN: ghp_a1B2c3D4a1B2c3D4a1B2}
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - run: make test
+"""
 ENTRY = """[[suppress]]
 rule = "R-09"
 file = ".github/workflows/orders.yml"
@@ -267,3 +276,34 @@ def test_the_hook_is_a_command_that_works(project: Path) -> None:
 def test_our_own_action_may_proceed() -> None:
     found = told(ROOT / "action.yml", *sorted((ROOT / "scripts").glob("action_*.sh")), "--json")
     assert [card["verdict"] for card in (found["card"], *found["others"])] == ["proceed"] * 3
+
+
+# ── what the card says ──
+
+
+def test_what_was_not_read_is_not_said_to_do_nothing(project: Path) -> None:
+    (project / "action.yml").write_text("name: a\nruns: {using: composite, steps: [{run: ./made.sh, shell: bash}]}\n")
+    lines = inspect("action.yml").stdout.splitlines()
+    for title in ("What may already have happened", "May it be repeated", "If it is half done"):
+        assert lines[lines.index(title) + 1] == "  needs confirmation: not all of it could be read"
+    assert lines[lines.index("Who approves") + 1] == "  needs confirmation"
+
+
+def test_steps_that_are_called_alike_are_told_apart_by_their_lines(project: Path) -> None:
+    (project / "twice.sh").write_text("#!/bin/bash\n" + "curl -X POST https://a.example\n" * 2)
+    names = [step["name"] for step in told("twice.sh", "--json")["card"]["steps"]]
+    assert names == ["POST a.example :2", "POST a.example :3"]
+
+
+def test_markdown_calls_nobody_and_makes_no_list_of_a_name(project: Path) -> None:
+    (project / "named.yml").write_text(ORDERS.replace("name: Ship", 'name: "- @team &lt;b&gt; ~~x~~ ![x](https://a.example)"'))
+    shown = inspect("named.yml", "--format", "md").stdout
+    assert "- \\- &#64;team &amp;lt;b&amp;gt; \\~\\~x\\~\\~ !\\[x\\](https://a.example) (gh release create): may" in shown
+
+
+def test_a_flow_that_may_proceed_says_what_is_suppressed(project: Path) -> None:
+    (project / "tests.yml").write_text(TESTS)
+    entry = ENTRY.format(expires=SOON).replace("R-09", "R-36").replace(".github/workflows/orders.yml", "tests.yml")
+    (project / ".halfway-inspect.toml").write_text("".join(line for line in entry.splitlines(keepends=True) if not line.startswith("at")))
+    result = inspect("tests.yml")
+    assert (result.exit_code, "nothing was found against it but what is suppressed above" in result.stdout) == (0, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner

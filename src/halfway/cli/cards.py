@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from halfway.cli.i18n import _
@@ -64,9 +65,9 @@ def sections(card: Card, others: Sequence[Card]) -> Iterator[Section]:
     yield Section(_("Gravest weakness"), tuple(_gravest(card)))
     if card.suppressed:
         yield Section(_("Suppressed"), tuple(_suppressed(one) for one in card.suppressed))
-    yield Section(_("What may already have happened"), tuple(_happened(line) for line in card.lines) or (_("nothing outside"),))
-    yield Section(_("May it be repeated"), tuple(_repeat(line) for line in card.lines) or (_("nothing changes anything outside"),))
-    yield Section(_("If it is half done"), tuple(_compensation(line) for line in card.lines) or (_("there is nothing to take back"),))
+    yield Section(_("What may already have happened"), _each(card, _happened, _("nothing outside")))
+    yield Section(_("May it be repeated"), _each(card, _repeat, _("nothing changes anything outside")))
+    yield Section(_("If it is half done"), _each(card, _compensation, _("there is nothing to take back")))
     yield Section(_("Evidence to keep"), tuple(said(one) for one in card.evidence))
     yield Section(_("Stop at"), tuple(said(one) for one in card.stops) or (_("any error whose cause is not known"),))
     yield Section(_("Who approves"), (said(card.approver), *_people(card)))
@@ -78,6 +79,14 @@ def sections(card: Card, others: Sequence[Card]) -> Iterator[Section]:
         yield Section(_("Other findings"), tuple(_short(one) for one in card.others[:OTHERS]) + _more(len(card.others)))
     if others:
         yield Section(_("Other flows"), tuple(_flow(one) for one in others[:OTHERS]) + _more(len(others)))
+
+
+def _each(card: Card, told: Callable[[StepLine], str], nothing: str) -> tuple[str, ...]:
+    """A line for each step with an effect; where none is known to have one, what was not read may."""
+    if card.lines:
+        return tuple(told(line) for line in card.lines)
+    hidden = any(reason.code in ("S6", "L6") for reason in card.reasons)
+    return (_("needs confirmation: not all of it could be read") if hidden else nothing,)
 
 
 def _target(card: Card) -> Iterator[str]:
@@ -143,7 +152,11 @@ def _verdict(card: Card) -> Iterator[str]:
     for one in card.reasons[:3]:
         yield f"{one.code}  {said(one.said)}"
     if card.verdict is Verdict.PROCEED:
-        yield _("nothing was found against it; that does not mean: run it now")
+        suppressed = any(one.state is State.ACTIVE for one in card.suppressed)
+        if suppressed:
+            yield _("nothing was found against it but what is suppressed above; that does not mean: run it now")
+        else:
+            yield _("nothing was found against it; that does not mean: run it now")
     elif card.verdict is Verdict.LIMITED:
         yield _("one item or a test account, with somebody who watches, and stopped as said above")
 
@@ -175,6 +188,8 @@ def markdown(card: Card, others: Sequence[Card]) -> str:
 
 
 def _escaped(text: str) -> str:
-    for sign in "\\`*_{}[]<>|#":
+    for sign in "\\`*_{}[]<>|#~":
         text = text.replace(sign, f"\\{sign}")
-    return text
+    # No entity, nobody who is called, and no list within the list.
+    text = text.replace("&", "&amp;").replace("@", "&#64;")
+    return re.sub(r"^(\s*)([-+]|\d+[.)])(?=\s)", r"\1\\\2", text)

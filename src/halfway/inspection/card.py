@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from halfway.inspection.advice import next_step, question
 from halfway.inspection.assessing import Category, Repeatable, category, outward, repeatable
@@ -66,7 +67,7 @@ class Card:
 def card_of(case: Case, judged: Judgement, rules: Sequence[Rule], suppressed: tuple[Suppressed, ...] = ()) -> Card:
     """Puts the card of a flow together."""
     flow, gravest = case.flow, next(iter(judged.findings), None)
-    lines = tuple(_line(case, step) for step in outward(flow))
+    lines = _told_apart(tuple(_line(case, step) for step in outward(flow)))
     return Card(
         flow=flow.id, name=quoted(flow.name), format=flow.format, file=flow.file, enabled=flow.enabled, steps=len(flow.steps),
         run="" if case.run is None else quoted(case.run.id), verdict=judged.verdict, reasons=judged.reasons, gravest=gravest,
@@ -76,6 +77,12 @@ def card_of(case: Case, judged: Judgement, rules: Sequence[Rule], suppressed: tu
         evidence=tuple(_evidence(case)), stops=tuple(_stop_conditions(case)), approver=_approver(case),
         question=question(case, judged), next=next_step(case, judged),
     )  # fmt: skip
+
+
+def _told_apart(lines: tuple[StepLine, ...]) -> tuple[StepLine, ...]:
+    """Steps that are called alike get the line that they are in."""
+    count = Counter(line.name for line in lines)
+    return tuple(line if count[line.name] == 1 else replace(line, name=f"{line.name} :{line.span.line}") for line in lines)
 
 
 def _line(case: Case, step: Step) -> StepLine:
@@ -127,6 +134,8 @@ def _stop_conditions(case: Case) -> Iterator[Said]:
 
 def _approver(case: Case) -> Said:
     if not outward(case.flow):
+        if case.flow.unread or any(step.opaque is not None for step in case.flow.steps):
+            return NEEDS_CONFIRMATION
         return Said("nobody needs to: nothing changes anything outside")
     named = sorted({step.gate.approver for step in outward(case.flow) if step.gate is not None and step.gate.approver})
     if named:
