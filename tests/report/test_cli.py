@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from contextlib import closing
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from halfway import Retry
+from halfway_report import __main__ as program
 from halfway_report import collect, reading
 from halfway_report.cli.progress import progress
 from halfway_report.configuration import read
@@ -536,6 +538,20 @@ def test_without_a_file_the_way_to_one_is_told(shell: Shell, monkeypatch: pytest
     result = shell("runs")
     assert result.exit_code == 2
     assert "--config" in result.stderr
+
+
+def test_who_stops_it_while_it_is_loading_sees_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Impatient:
+        @staticmethod
+        def find_spec(name: str, path: object = None, target: object = None) -> None:
+            if name == "halfway_report.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "halfway_report.cli")
+    monkeypatch.setattr("sys.meta_path", [Impatient, *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        program.main()
+    assert ended.value.code == 130
 
 
 def test_what_nobody_expected_leaves_its_trace_in_a_file(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
