@@ -51,7 +51,7 @@ class Desk:
     def __call__(self, *arguments: str) -> tuple[Mapping[str, Any], str]:
         """What the command prints, and what it takes: with its git, and of memory the most that one of the processes holds."""
         began = time.perf_counter()
-        command = [sys.executable, "-m", "halfway_report.cli", *arguments, "--json"]
+        command = [sys.executable, "-m", "halfway_report", *arguments, "--json"]
         with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
             told = process.stdout.read() if process.stdout else ""
             _, status, used = os.wait4(process.pid, 0)

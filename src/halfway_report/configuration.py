@@ -122,7 +122,20 @@ def _told(fault: ErrorDetails) -> str:
             else _("unknown; known here: {keys}").format(keys=", ".join(known))
         )
         return f"{place}: {hint}"
-    return f"{place}: {fault['msg'].removeprefix('Value error, ')}"
+    return f"{place}: {_plainly(fault)}"
+
+
+def _plainly(fault: ErrorDetails) -> str:
+    """What people get wrong most often, in words that are not those of a program."""
+    match fault["type"]:
+        case "missing":
+            return _("is missing")
+        case "tuple_type":
+            return _('is to be a list: ["…"]')
+        case "string_pattern_mismatch":
+            return _("has not the form {pattern}").format(pattern=fault.get("ctx", {}).get("pattern", ""))
+        case _:
+            return fault["msg"].removeprefix("Value error, ")
 
 
 def _known(place: Sequence[object]) -> list[str]:

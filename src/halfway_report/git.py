@@ -74,6 +74,7 @@ class GitError(Exception):
 
     def __init__(self, repository: Path, command: str, message: str) -> None:
         super().__init__(f"git {command} in {repository}: {message}")
+        self.said = message
 
 
 class GitFailed(GitError):
@@ -154,9 +155,9 @@ class Git:
         try:
             answer = self.ask("rev-parse", "--path-format=absolute", "--git-common-dir")
         except GitFailed as error:
-            raise RepositoryUnusable(self.repository, "rev-parse", str(error)) from error
-        except FileNotFoundError as error:
-            raise RepositoryUnusable(self.repository, "rev-parse", "the git program is not installed") from error
+            raise RepositoryUnusable(self.repository, "rev-parse", error.said) from None
+        except FileNotFoundError:
+            raise RepositoryUnusable(self.repository, "rev-parse", "the git program is not installed") from None
         return Path(os.fsdecode(answer.removesuffix(b"\n"))).resolve()
 
     def _say(self, command: Command, arguments: tuple[str, ...], stdin: bytes) -> Generator[bytes, None, None]:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from halfway import Halfway
-from halfway.errors import NotFound
+from halfway.errors import Conflict, NotFound
 from halfway_report.models import Day, Page
 from halfway_report.notion_values import DayPages, StoredPage
 from halfway_report.workflow import NAME, DailyReport
@@ -206,6 +206,16 @@ def resume(app: Halfway, run_id: str, *, actor: str, reason: str) -> None:
 def retry(app: Halfway, run_id: str, step: str, *, actor: str, reason: str, evidence: str | None = None) -> None:
     """Orders that a step gets its attempts anew; with evidence, that what nobody knows of did not happen."""
     app.control.retry(run_id, step, actor=actor, reason=reason, not_happened=evidence is not None, evidence=evidence)
+
+
+def hurry(app: Halfway, view: RunView, *, actor: str, reason: str) -> None:
+    """Orders that what would be tried again later is tried now; where it has begun meanwhile, nothing is left to do."""
+    for step in view.steps:
+        if step.status == "PENDING" and step.attempts:
+            try:
+                app.control.retry(view.id, step.name, actor=actor, reason=reason)
+            except Conflict:
+                continue
 
 
 def probe(app: Halfway, run_id: str, step: str, *, actor: str, reason: str) -> None:

@@ -76,4 +76,4 @@ def _told_to_people() -> Generator[None, None, None]:
         raise LeadsOut(str(error)) from None
     except OSError as error:
         kind = NoRoom if error.errno in NO_ROOM else FolderUnusable
-        raise kind(f"{error.filename or ''}: {error.strerror}".removeprefix(": ")) from error
+        raise kind(f"{error.filename or ''}: {error.strerror}".removeprefix(": ")) from None

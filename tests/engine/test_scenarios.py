@@ -64,6 +64,27 @@ def test_retry_only_the_failed_step_is_tried_again_in_the_same_run(harness: type
     assert h.record(run, "THREE").attempts == 3
 
 
+def test_retry_now_the_next_attempt_does_not_wait(harness: type[Harness]) -> None:
+    calls, wf = Calls(), flow()
+
+    @wf.step(Effect.READ, retry=Retry(3, wait=timedelta(minutes=5)))
+    def one(step: Step[Order]) -> int:
+        if calls.add("ONE") == 1:
+            raise RetryLater("the other side is away")
+        return step.attempt
+
+    h = harness(wf)
+    run = h.start(wf, Order())
+    with pytest.raises(Conflict, match="PENDING"):  # nothing was tried yet, and nothing waits
+        h.app.control.retry(run.id, "ONE", actor="kim", reason="it shall begin")
+    with h.worker():
+        until(lambda: calls.count("ONE") == 1 and h.record(run, "ONE").status == "PENDING")
+        h.app.control.retry(run.id, "ONE", actor="kim", reason="the other side is back")
+        done = h.app.result(run, timeout=timedelta(seconds=60))
+    assert (done.status, done.output(one)) == ("SUCCESS", 2)
+    assert h.journal(run).count("step.retry_ordered") == 1
+
+
 def test_retry_limit_the_step_fails_and_the_run_says_why(harness: type[Harness]) -> None:
     calls = Calls()
     wf = chain(calls, fails=9, error=RetryLater("queue is full", code="QUEUE_FULL"))

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+import sys
+from contextlib import closing
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from halfway_report import collect
+from halfway import Retry
+from halfway_report import __main__ as program
+from halfway_report import collect, reading
+from halfway_report.cli.progress import progress
 from halfway_report.configuration import read
 from halfway_report.deployment import deploy
+from halfway_report.models import Day
 from halfway_report.standin import TOKEN, Standin
 from halfway_report.standin_ledger import DATA_SOURCE
 from halfway_report.standin_pages import DATABASE
+from tests.engine.harness import until
 from tests.report.shell import Shell
 
 STEPS = ("COLLECT_GIT", "BUILD_CONTEXT", "GENERATE_REPORT", "VALIDATE_REPORT", "SAVE_MARKDOWN")
@@ -217,6 +224,26 @@ def test_a_run_that_has_failed_is_resumed_when_its_cause_is_gone(shell: Shell) -
     assert any(f"report resume {failed['runId']}" in line for line in failed["next"])
     hidden.rename(shell.repo.path)
     assert shell.facts("resume", failed["runId"])["status"] == "SUCCESS"
+
+
+def test_a_run_that_waits_to_try_again_says_so_and_is_resumed_at_once(
+    shell: Shell, standin: Standin, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NOTION_TOKEN", TOKEN)
+    monkeypatch.setattr("halfway_report.upload._PATIENT", Retry(6, wait=timedelta(minutes=5)))
+    with_notion(shell, standin)
+    standin.fail("source", "503")
+    configuration = read(shell.config)
+    deployment = deploy(configuration.settings, configuration.database)
+    with closing(deployment.app) as app:
+        run = app.start(deployment.report.workflow, Day(project="shop", date=date(2026, 9, 30)))
+        with app.worker(run=run):
+            until(lambda: reading.show(app, run.id).step("UPLOAD_NOTION").error_code)
+        with progress() as show:
+            show(reading.show(app, run.id))
+            show(reading.show(app, run.id))
+    assert capsys.readouterr().err == "UPLOAD_NOTION: attempt 1 failed with HTTP_503; it is tried again by itself.\n"
+    assert shell.facts("resume", run.id)["status"] == "SUCCESS"
 
 
 def test_one_step_is_tried_again_by_its_name(shell: Shell) -> None:
@@ -511,6 +538,20 @@ def test_without_a_file_the_way_to_one_is_told(shell: Shell, monkeypatch: pytest
     result = shell("runs")
     assert result.exit_code == 2
     assert "--config" in result.stderr
+
+
+def test_who_stops_it_while_it_is_loading_sees_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Impatient:
+        @staticmethod
+        def find_spec(name: str, path: object = None, target: object = None) -> None:
+            if name == "halfway_report.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "halfway_report.cli")
+    monkeypatch.setattr("sys.meta_path", [Impatient, *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        program.main()
+    assert ended.value.code == 130
 
 
 def test_what_nobody_expected_leaves_its_trace_in_a_file(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

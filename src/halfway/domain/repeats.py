@@ -1,4 +1,6 @@
-"""The order to try a step again: a failed one, one in doubt with a person's word that it did not happen, or with a corrected input."""
+"""The order to try a step again: a failed one, one that waits for its next attempt, one in doubt with a person's word that it did
+not happen, or with a corrected input.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +36,10 @@ from halfway.domain.turn import Turn, still
 def retry(turn: Turn, order: RetryAsked) -> None:
     step, record = target_with_spec(turn, order.step, "retry")
     _may_take_new_input(turn, order, record)
+    if not order.not_happened and record.status is RecordStatus.PENDING and record.attempts and (record.ready_at or 0) > turn.now:
+        turn.move(record._replace(ready_at=turn.now), Trigger.REOPENED)  # the cause is gone, so the wait is over
+        turn.note("step.retry_ordered", record.key, record.attempts)
+        return
     if not (items.is_whole(turn, record) and _retry_items(turn, order, step, record)):
         _retry(turn, order, step, record)
 

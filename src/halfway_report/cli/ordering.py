@@ -23,13 +23,15 @@ from halfway_report.workflow import NAME
 @order
 @common
 def resume(*, run_id: str, no_llm: bool, actor: str, reason: str, config: Path | None, as_json: bool) -> None:
-    """Go on with RUN after what stopped it; steps that are done stay done. A run that was only interrupted goes on as well."""
+    """Go on with RUN after what stopped it; steps that are done stay done. A run that was interrupted or waits goes on now."""
     with opened(config, no_llm=no_llm) as site:
         view = _going_on(site, run_id)
         if no_llm:
             refuse_a_model(site)
         if view.status in OVER or view.status == "MANUAL_REQUIRED":
             reading.resume(site.app, view.id, actor=actor, reason=reason)
+        else:
+            reading.hurry(site.app, view, actor=actor, reason=reason)
         code = _work(site, view, as_json=as_json)
     click.get_current_context().exit(code)
 

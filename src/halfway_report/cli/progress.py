@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
+from halfway_report.cli.printing import chat
 from halfway_report.language import _
 from halfway_report.reading import RunView, StepView
 
@@ -16,9 +17,10 @@ _MINUTE = 60
 
 @contextmanager
 def progress() -> Generator[Callable[[RunView], None], None, None]:
-    """What is to be called with each newer view of the run; it does nothing where nobody watches."""
+    """What is to be called with each newer view of the run; where nobody watches it tells only what has to be tried again."""
     if not sys.stderr.isatty():
-        yield lambda view: None
+        told: set[tuple[str, int]] = set()
+        yield lambda view: _tell_failures(view, told)
         return
     from rich.console import Console  # noqa: PLC0415 - not needed by most commands
     from rich.live import Live  # noqa: PLC0415
@@ -26,6 +28,15 @@ def progress() -> Generator[Callable[[RunView], None], None, None]:
 
     with Live(console=Console(stderr=True, highlight=False), auto_refresh=False, transient=False) as live:
         yield lambda view: live.update(Text("\n".join(lines(view, datetime.now(UTC)))), refresh=True)
+
+
+def _tell_failures(view: RunView, told: set[tuple[str, int]]) -> None:
+    """A line for each attempt that failed and is followed by another."""
+    for step in view.steps:
+        if step.status == "PENDING" and step.error_code and (step.name, step.attempts) not in told:
+            told.add((step.name, step.attempts))
+            line = _("{step}: attempt {number} failed with {code}; it is tried again by itself.")
+            chat(line.format(step=step.name, number=step.attempts, code=step.error_code))
 
 
 def lines(view: RunView, now: datetime) -> Iterator[str]:
