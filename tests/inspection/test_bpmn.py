@@ -114,6 +114,16 @@ def test_a_connector_ends_by_itself_and_a_worker_does_not() -> None:
     assert [(steps[name].timeout, steps[name].ends_after) for name in ("pay", "book")] == [(None, 40.0), (None, None)]
 
 
+def test_an_event_tells_another_process_and_a_task_that_sends_may_tell_a_person() -> None:
+    event = '<bpmn:endEvent id="over"><bpmn:extensionElements><zeebe:taskDefinition type="over"/></bpmn:extensionElements>'
+    event += "<bpmn:messageEventDefinition/></bpmn:endEvent>"
+    body = '<bpmn:startEvent id="s"/><bpmn:sequenceFlow id="f1" sourceRef="s" targetRef="over"/>'
+    given = [
+        by_id(only(READER, "e.bpmn", HEAD + body + one + TAIL))["over"].effect for one in (event, event.replace("endEvent", "sendTask"))
+    ]
+    assert [one.kinds for one in given if one] == [{Kind.UNKNOWN, Kind.ENQUEUE}, {Kind.UNKNOWN, Kind.NOTIFY}]
+
+
 def test_code_of_a_worker_is_unread() -> None:
     step = by_id(only(READER, "trip.bpmn", HEAD + SAGA + TAIL))["book"]
     assert step.effect is not None

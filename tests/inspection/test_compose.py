@@ -49,6 +49,14 @@ def test_work_that_is_started_again_when_it_is_done() -> None:
     assert [(fact.span.line, "abcdef" in fact.quote) for fact in flow.secrets] == [(14, False)]
 
 
+def test_who_is_asked_whether_he_is_well_waits_for_others() -> None:
+    asked = SHOP.replace("    command: charge_all.sh\n", "    command: charge_all.sh\n    healthcheck: {test: ls}\n")
+    serves = [
+        [step.extra.get("serves", "") for step in only(READER, "compose.yml", text).steps if step.unit == "bill"] for text in (SHOP, asked)
+    ]
+    assert serves == [[""], ["true"]]
+
+
 def test_servers_alone_are_no_automation() -> None:
     assert read(READER, "compose.yml", SHOP[: SHOP.index("  bill:")]) == []
 

@@ -264,6 +264,8 @@ def test_a_dry_run_that_is_switched_off_is_none(base: Knowledge) -> None:
         (["gh", "api", "-X", "PUT", "/repos/{owner}/{repo}/pulls/7/merge"], "github.pull.merge", "PUT api.github.com"),
         (["gh", "api", "repos/o/r/releases"], "read", "GET api.github.com"),
         (["gh", "api", "graphql", "-f", "query=x"], "graphql", "POST api.github.com"),
+        (["gh", "api", "graphql", "-f", "query=query($n: Int!) { a }"], "read", "GET api.github.com"),
+        (["gh", "api", "graphql", "-f", "query= mutation { a }"], "graphql", "POST api.github.com"),
     ],
 )  # fmt: skip
 def test_a_command_that_sends_a_request_is_found_by_it(base: Knowledge, words: Sequence[str], row: str, told: str) -> None:

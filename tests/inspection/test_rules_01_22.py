@@ -209,6 +209,7 @@ def test_r04_is_silent_for_keys_from_outside_and_for_what_nobody_repeats() -> No
         flow(step("pay", 10, PAY, identity=minted, repeaters=(repeater(Repeating.SCHEDULE), repeater(Repeating.LOOP)))),
         flow(step("pay", 10, PAY, identity=minted, repeaters=(RETRY,), guard=span(9))),
         flow(step("deploy", 10, DEPLOY, identity=minted, repeaters=(RETRY,))),
+        flow(step("gone", 10, effect(Kind.DELETE, repeat=Repeat.UNKNOWN), identity=minted, repeaters=(RETRY,))),
     )
 
 
@@ -423,6 +424,7 @@ def test_r10_is_silent_with_a_group_and_for_what_does_not_meet() -> None:
         flow(step("up", 10, DEPLOY), triggers=(trigger(Starting.CALL),)),
         flow(step("up", 10, DEPLOY)),
         flow(step("up", 10, effect(Kind.DEPLOY, told="aws cloudformation deploy")), triggers=starts),
+        flow(step("up", 10, effect(Kind.DEPLOY, Kind.PUBLISH, told="docker push")), triggers=starts),
         flow(step("pay", 10, PAY, identity=identity(Bearing.STABLE)), triggers=starts),
         flow(step("ticket", 10, TICKET), triggers=starts),
     )
@@ -498,6 +500,8 @@ def test_r13_a_later_step_needs_what_has_failed() -> None:
     assert only("R-13", bad) == ("R-13", "HIGH", "ticket", [10, 12])
     follows = flow(step("publish", 10, PUBLISH, on_error=OnError.SWALLOW), step("tag", 12, effect(Kind.GIT)))
     assert only("R-13", follows) == ("R-13", "MEDIUM", "publish", [10, 12])
+    label = step("label", 10, effect(Kind.CREATE, action="github.label"), on_error=OnError.SWALLOW)
+    assert only("R-13", flow(label, step("tag", 12, effect(Kind.GIT))))[1] == "LOW"
 
 
 def test_r13_nobody_learns_that_the_last_effect_was_not_done() -> None:
@@ -749,6 +753,12 @@ def test_r20_the_engine_can_undo_and_nothing_is_registered() -> None:
     )
     assert told(findings(RULES["R-20"], bad)[0]) == ("R-20", "HIGH", "stock", [10, 20])
     assert len(findings(RULES["R-20"], bad)) == 1
+
+
+def test_r20_a_row_of_ones_own_is_less() -> None:
+    row = step("row", 10, effect(Kind.RECORD, told="dynamodb putItem", action="dynamodb.put"), unit="a")
+    bad = flow(row, step("ship", 20, TICKET, unit="b"), edges=edges("row", "ship"), undoes=True)
+    assert only("R-20", bad)[1] == "MEDIUM"
 
 
 def test_r20_is_a_blocker_for_money_when_the_later_failure_has_its_way() -> None:

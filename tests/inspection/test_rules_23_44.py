@@ -222,6 +222,8 @@ def test_r44_is_low_where_little_can_be_in_it() -> None:
     assert only("R-44", flow(step("install", 10, opaque=unread(), extra={"handed": "nothing"}))) == ("R-44", "LOW", "install", [10])
     gated = step("install", 10, opaque=unread(), extra={"handed": "nothing"}, gate=approval())
     assert only("R-44", flow(gated))[1] == "MEDIUM"
+    server = step("server", 10, POST, opaque=unread())
+    assert only("R-44", flow(replace(server, extra={"serves": "true"})))[1] == "LOW"
     inferred = replace(LOOK, certain=False)
     assert only("R-44", flow(step("list", 10, inferred, opaque=unread(), repeaters=(RETRY,)))) == ("R-44", "LOW", "list", [10, 80])
 
@@ -376,6 +378,7 @@ def test_r29_credits_who_hears() -> None:
         flow(pay, format="github-actions", triggers=(trigger(Starting.PUSH),)),
         flow(step("look", 10, LOOK)),
         flow(pay, triggers=(trigger(Starting.MANUAL),)),
+        flow(pay, triggers=(trigger(Starting.MANUAL), trigger(Starting.CALL))),
     )
 
 
@@ -406,6 +409,11 @@ def test_r26_what_is_final_comes_before_what_may_fail() -> None:
     assert only("R-26", flow(step("upload", 10, PUBLISH), bump)) == ("R-26", "LOW", "upload", [10, 20])
     final = effect(Kind.MONEY, told="wire", reversible=Reversible.NO)
     assert only("R-26", flow(step("wire", 10, final), step("ticket", 20, TICKET))) == ("R-26", "MEDIUM", "wire", [10, 20])
+
+
+def test_r26_what_is_deleted_must_often_be_gone_first() -> None:
+    gone = effect(Kind.DELETE, told="helm uninstall", reversible=Reversible.NO)
+    assert only("R-26", flow(step("gone", 10, gone), step("up", 20, DEPLOY)))[1] == "LOW"
 
 
 def test_r26_credits_an_order_that_is_right_or_needed() -> None:

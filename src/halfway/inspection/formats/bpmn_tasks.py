@@ -39,7 +39,9 @@ def effect_of(node: Element, knowledge: Knowledge) -> Effect:
     code, _ = _code(node)
     effect = opaque_effect(quoted(code or name), name, code)
     if node.name in ("sendTask", "intermediateThrowEvent", "endEvent"):
-        return Effect("", effect.kinds | {Kind.NOTIFY}, effect.repeat, effect.reversible, effect.told, certain=False)
+        # An event tells another process; a task that sends may write to a person.
+        kind = Kind.NOTIFY if node.name == "sendTask" else Kind.ENQUEUE
+        return Effect("", effect.kinds | {kind}, effect.repeat, effect.reversible, effect.told, certain=False)
     return effect
 
 

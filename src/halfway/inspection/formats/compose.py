@@ -109,6 +109,8 @@ def _steps(source: Source, name: str, service: Node, given: Given, first: int) -
     facts = tuple(source.fact(repeater.span) for repeater in repeaters)
     by_hand = Repeater(Repeating.UNIT_RERUN, False, None, service.span, default=True)
     extra = {key: said for key in ("restart", "stop_grace_period") if (said := service.get(key).text)}
+    if any(service.get(key) for key in ("ports", "expose", "healthcheck")):
+        extra["serves"] = "true"  # it waits for others; what has work of its own comes to an end
     around = Around(unit=name, repeaters=(*repeaters, by_hand), facts=facts, opaque_image=unread, extra=extra)
     return steps_of(lines, given, around, first)
 

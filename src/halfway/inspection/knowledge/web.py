@@ -9,6 +9,7 @@ from halfway.inspection.knowledge.shell import Command, has_flag, values
 _BODY = ("-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--data-ascii", "--json", "-F", "--form", "--form-string")
 _FIELDS = ("-f", "-F", "--raw-field", "--field", "--input")
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_QUESTION = re.compile(r"query=\s*(?:query\b|\{)")
 _METHOD_IN_CLUSTER = re.compile(r"^-[A-Za-z]*X([A-Z]+)$")
 
 
@@ -55,7 +56,10 @@ def _httpie(words: list[str]) -> tuple[str, str]:
 
 
 def _gh(command: Command, path: str) -> tuple[str, str]:
-    method = _first(values(command, "-X", "--method")) or ("POST" if values(command, *_FIELDS) else "GET")
+    fields = values(command, *_FIELDS)
+    if path == "graphql" and any(_QUESTION.match(field) and "mutation" not in field for field in fields):
+        return "GET", "https://api.github.com/graphql"  # a question, which is posted
+    method = _first(values(command, "-X", "--method")) or ("POST" if fields else "GET")
     return method.upper(), path if "://" in path else f"https://api.github.com/{path.lstrip('/')}"
 
 

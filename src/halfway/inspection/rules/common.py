@@ -25,6 +25,9 @@ from halfway.inspection.quoting import quoted
 OFFICIAL = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 """Where a second effect costs somebody money, stock or a right."""
 
+TABLES = ("sheets.", "airtable.", "notion.", "dynamodb.", "db.")
+"""How the actions on rows of tables of one's own begin."""
+
 SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UNIT_RERUN, Repeating.RESTART, Repeating.REPLAY})
 """Who does the same once more; a schedule, a loop and a dispatch by hand begin something new."""
 

@@ -31,7 +31,8 @@ def check(case: Case) -> Iterator[Finding]:
 def _meets(step: Step, starts: list[Trigger]) -> bool:
     """Whether two of it meet at one thing; a deployment does even when it is safe to repeat."""
     if Kind.DEPLOY in kinds(step):
-        return step.effect is not None and not _LOCKED.search(step.effect.told)
+        # What is published is there as a whole or not at all.
+        return Kind.PUBLISH not in kinds(step) and step.effect is not None and not _LOCKED.search(step.effect.told)
     if repeatability(step) is Repeatable.PROVEN or (step.effect is not None and step.effect.repeat is Repeat.MERGES):
         return False
     # Two events, or two people, are about two records, unless a look before the effect tells of one thing that both want.

@@ -10,6 +10,8 @@ from halfway.inspection.model import OnError, Step
 from halfway.inspection.rules.common import Ways, found, line, only_tells, outward, tells_team
 
 NEEDS = "When {what} fails, {later} goes on with a result that is not there."
+BESIDE = frozenset({"github.label"})
+"""Nothing is built on these."""
 FOLLOWS = "When {what} fails, {later} is done as if it had succeeded."
 ENDS = "When {what} fails, the run ends as if it had succeeded, and nobody learns that it was not done."
 _ASKS = re.compile(r"\b(?:outcome|conclusion)\b")
@@ -26,7 +28,8 @@ def check(case: Case) -> Iterator[Finding]:
         if needing is not None:
             yield found(RULE.id, Severity.HIGH, step, NEEDS, line(needing), later=needing.name)
         elif after is not None:
-            yield found(RULE.id, Severity.MEDIUM, step, FOLLOWS, line(after), later=after.name)
+            severity = Severity.LOW if step.effect is not None and step.effect.action in BESIDE else Severity.MEDIUM
+            yield found(RULE.id, severity, step, FOLLOWS, line(after), later=after.name)
         elif step.on_error is OnError.SWALLOW and not tells_team(step) and not ways.failing(step):
             yield found(RULE.id, Severity.MEDIUM, step, ENDS)
 

@@ -37,7 +37,8 @@ def _by_hand(flow: Flow, step: Step) -> bool:
 def _somebody_hears(flow: Flow) -> bool:
     if flow.failure_notice is not None or any(Mark.FAILURE_NOTICE in step.marks for step in flow.steps):
         return True
-    if flow.triggers and all(one.kind is Starting.MANUAL for one in flow.triggers):
+    starts = {one.kind for one in flow.triggers}
+    if Starting.MANUAL in starts and starts <= {Starting.MANUAL, Starting.CALL}:
         return True  # who has started it sits in front of it
     return flow.format in WATCHED and not any(one.kind in ALONE for one in flow.triggers)
 

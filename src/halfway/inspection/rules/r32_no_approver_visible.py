@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Starting, Step
-from halfway.inspection.rules.common import Ways, found, kinds, line, place, tells_team
+from halfway.inspection.rules.common import TABLES, Ways, found, kinds, line, place, tells_team
 
 NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
 UNNAMED = "Something holds {what} back until it is let pass; who may do so is not in the files and has to be asked."
@@ -15,7 +15,7 @@ EVERYDAYS = 3
 MADE_ONLY = frozenset({Kind.CREATE})
 ASKS_ITSELF = frozenset({"github.pull", "github.pull.update"})
 """Who makes a pull request asks for the approval of what is in it."""
-EVERYDAY = ("github.", "sheets.", "airtable.", "notion.", "dynamodb.", "db.")
+EVERYDAY = ("github.", *TABLES)
 """Words at a project and rows of a table are seldom anybody's to approve."""
 
 

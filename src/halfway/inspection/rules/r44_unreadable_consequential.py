@@ -51,7 +51,7 @@ def _is_consequential(step: Step) -> bool:
         return True
     if step.effect is None:
         return "handed" not in step.extra
-    return step.effect.consequential or Kind.UNKNOWN in kinds(step)
+    return step.effect.consequential or (Kind.UNKNOWN in kinds(step) and "serves" not in step.extra)
 
 
 RULE = Rule(
