@@ -319,7 +319,7 @@ ORDERS = ("type: ignore", "pyright: ignore", "mypy: ignore-errors", "noqa", "ruf
 @example("{given.x} %s {0} {step}")
 @example("\u202e\u2066 # type: ignore\u2029x = 1\x0cy = 2\rz = 3")
 @given(wild=WILD)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_text_leaves_its_string_or_its_comment(wild: str) -> None:
     text = hostile(wild)
     text.encode()
@@ -338,7 +338,7 @@ def comments(text: str) -> Iterator[str]:
 
 
 @given(text=WILD)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_a_string_is_the_text_in_one_line(text: str) -> None:
     read = ast.literal_eval(string(text))
     assert read == " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
