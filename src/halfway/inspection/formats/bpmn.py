@@ -10,7 +10,7 @@ from halfway.inspection.formats import Given, Reader
 from halfway.inspection.formats.bpmn_graph import ACTIVITIES, Process, connected, process_of
 from halfway.inspection.formats.bpmn_tasks import effect_of, identity_of, inputs, is_external, kept, opaque_of, retries_of
 from halfway.inspection.formats.durations import seconds
-from halfway.inspection.formats.wording import is_approval, is_decision
+from halfway.inspection.formats.wording import is_approval, is_decision, is_notice
 from halfway.inspection.formats.xml_tree import Element, tree
 from halfway.inspection.model import (
     Edge,
@@ -150,8 +150,10 @@ def _marks(node: Element, effect: Effect | None, *, failing: bool) -> frozenset[
         marks.add(Mark.WAIT)
     if node.child("multiInstanceLoopCharacteristics", "standardLoopCharacteristics") is not None:
         marks.add(Mark.IN_LOOP)
-    if effect is not None and Kind.NOTIFY in effect.kinds:
-        marks.add(Mark.FAILURE_NOTICE if failing else Mark.SUCCESS_NOTICE)
+    if failing and effect is not None and Kind.NOTIFY in effect.kinds:
+        marks.add(Mark.FAILURE_NOTICE)
+    elif is_notice(effect):
+        marks.add(Mark.SUCCESS_NOTICE)
     return frozenset(marks)
 
 
