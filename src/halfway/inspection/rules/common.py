@@ -117,6 +117,10 @@ class Ways:
         edges = [edge.after for edge in self._going.get(step.id, ()) if edge.when is not When.ERROR]
         return tuple(self._by_id[one] for one in dict.fromkeys((*edges, *self._next.get(step.id, ()))) if one in self._by_id)
 
+    def is_aside(self, step: Step) -> bool:
+        """Whether it is done only after a failure."""
+        return step.id in self._aside
+
     def joined(self, before: Step, after: Step) -> When | None:
         """How an edge joins the two, if one does."""
         return next((edge.when for edge in self._going.get(before.id, ()) if edge.after == after.id), None)
