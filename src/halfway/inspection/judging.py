@@ -57,6 +57,8 @@ SAME_AS: Mapping[str, frozenset[str]] = MappingProxyType(
 )  # fmt: skip
 """Criteria about a step that say the same as these rules; every other one comes from a finding, or stands for itself."""
 TOLD_ONCE = frozenset({"L4", "L5"})  # the rule says it once of a flow
+SAID_BY = MappingProxyType({"R-05": "L2", "R-43": "L5", **{f"R-{n}": "L3" for n in range(20, 25)}})
+"""Rules that are a criterion by themselves, whatever their severity."""
 LIMITING = frozenset({*(f"R-{n}" for n in range(10, 14)), *(f"R-{n}" for n in range(17, 20)), *(f"R-{n}" for n in range(26, 32))})
 
 
@@ -200,10 +202,8 @@ def _limits(case: Case, findings: Sequence[Finding]) -> Iterator[Reason]:
         if Mark.FAILURE_NOTICE not in step.marks or not tells_team(step):
             yield from _limits_of(step, approved=step.id in approved)
     for finding in findings:
-        if finding.rule == "R-43":
-            yield Reason("L5", finding.inference, finding.step)
-        elif finding.rule in ("R-20", "R-21", "R-22", "R-23", "R-24"):
-            yield Reason("L3", finding.inference, finding.step)
+        if finding.rule in SAID_BY:
+            yield Reason(SAID_BY[finding.rule], finding.inference, finding.step)
         elif finding.severity >= (Severity.MEDIUM if finding.rule in LIMITING else Severity.HIGH):
             yield Reason("L7", finding.inference, finding.step)
     if flow.evidence_off is not None:
