@@ -148,7 +148,7 @@ def _repeat(line: StepLine) -> str:
 
 
 def _compensation(line: StepLine) -> str:
-    how = f", {_(line.compensation).rstrip('.')}" if line.compensation not in ("", "none") else ""
+    how = f": {_(line.compensation).rstrip('.')}" if line.compensation not in ("", "none") else ""
     probe = f"; {_('look with')}: {_(line.probe)}" if line.probe not in ("", "none") else f"; {_('no way to look is known')}"
     return f"{line.name}: {_(CATEGORIES[line.category])}{how}{probe}"
 

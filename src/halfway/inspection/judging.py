@@ -213,10 +213,10 @@ def _limits(case: Case, findings: Sequence[Finding]) -> Iterator[Reason]:
 
 
 def _approved(flow: Flow) -> frozenset[str]:
-    """The steps that somebody who is named in the file lets pass, at themselves or before them."""
-    ways = Ways(flow)
+    """The steps that somebody who is named in the file lets pass: at the step itself, or at one before it that does nothing else."""
+    ways, effects = Ways(flow), {step.id for step in outward(flow)}
     gates = [step for step in flow.steps if step.gate is not None and step.gate.visible]
-    return frozenset(step.id for gate in gates for step in (gate, *ways.after(gate)))
+    return frozenset(step.id for gate in gates for step in (gate, *(() if gate.id in effects else ways.after(gate))))
 
 
 def _limits_of(step: Step, *, approved: bool) -> Iterator[Reason]:
