@@ -16,7 +16,7 @@ import pytest
 from halfway.cli.cards import sections, wrapped
 from halfway.cli.output import clean
 from halfway.inspection.card import Card
-from halfway.inspection.finding import Finding
+from halfway.inspection.finding import Finding, Severity
 from halfway.inspection.formats.all import READERS
 from halfway.inspection.inspecting import Inspection, Inspector
 from halfway.inspection.judging import Verdict
@@ -140,6 +140,12 @@ def test_a_bad_one_has_its_weakness_and_a_good_one_has_not(sample: Sample, seen:
         assert found.card.gravest.rule == rule
 
 
+@pytest.mark.parametrize("sample", FORMATS, ids=lambda one: one.name)
+def test_a_bad_one_of_a_format_has_a_grave_weakness_and_a_good_one_has_none(sample: Sample, seen: dict[str, Seen]) -> None:
+    grave = [one.rule for one in seen[sample.name].findings if one.severity >= Severity.HIGH]
+    assert (grave != []) == (sample.kind == "bad"), grave
+
+
 @pytest.mark.parametrize("sample", PROCEED, ids=lambda one: one.name)
 def test_a_flow_that_deserves_it_may_proceed_and_its_spoiled_twin_may_not(sample: Sample, seen: dict[str, Seen]) -> None:
     assert (seen[sample.name].card.verdict is Verdict.PROCEED) == (sample.kind == "good"), card_text(seen[sample.name])
@@ -174,4 +180,5 @@ def test_every_rule_has_a_bad_and_a_good_one() -> None:
 def test_every_reader_has_several(seen: dict[str, Seen]) -> None:
     read = [flow.format for one in seen.values() for flow in one.inspection.flows]
     read += ["github-runs" for one in EVERY if any("jobs" in log.read_text(encoding="utf-8") for log in one.logs)]
-    assert {reader.name for reader in READERS if read.count(reader.name) < 2} == set()
+    # A database of halfway is no text that could stand here.
+    assert {reader.name for reader in READERS if read.count(reader.name) < 2} == {"halfway-database"}
