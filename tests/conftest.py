@@ -86,6 +86,7 @@ def store(url: str, tmp_path: Path) -> Iterator[Store]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full-matrix", action="store_true", help="kill at every commit of every operation, on both databases")
+    parser.addoption("--update-snapshots", action="store_true", help="write the snapshots of the inspection's samples anew")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -38,7 +38,7 @@ ROWS = {
         action("text", Kind.NOTIFY, Repeat.DUPLICATES),
         action("page", Kind.CREATE, Repeat.DUPLICATES),
         action("ticket", Kind.CREATE, Repeat.DUPLICATES),
-        action("charge", Kind.MONEY, Repeat.WITH_KEY, "header `Idempotency-Key`"),
+        action("charge", Kind.MONEY, Repeat.WITH_KEY, "header Idempotency-Key"),
         action("row", Kind.RECORD, Repeat.DUPLICATES),
         action("merged", Kind.RECORD, Repeat.MERGES),
         action("model", Kind.AGENT, Repeat.SAFE),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from halfway.cli.i18n import _
+from halfway.cli.output import width
 from halfway.inspection.assessing import Category, Repeatable
 from halfway.inspection.card import Card, StepLine
 from halfway.inspection.finding import Finding, Said, Severity
@@ -42,6 +43,7 @@ SEVERITIES = {
     Severity.LOW: "low",
     Severity.INFO: "information",
 }
+FIRST, LATER = "  ", "      "  # a later line of an entry stands further in than its first
 OTHERS = 8  # findings and flows that are told in a line
 
 
@@ -57,6 +59,24 @@ def said(one: Said) -> str:
     text = _(one.text)
     params = {name: said(value) if isinstance(value, Said) else quoted(str(value)) for name, value in one.params.items()}
     return text.format(**params) if params else text  # the base quotes addresses with braces
+
+
+def wrapped(text: str, columns: int | None) -> Iterator[str]:
+    """The text in lines of a terminal, the later ones set in; a word that is longer than a line stays whole, so that it can be copied."""
+    rest, indent = text, FIRST
+    while columns is not None and width(rest) > columns - width(indent):
+        cut = _cut(rest, columns - width(indent))
+        if cut == len(rest):
+            break
+        yield (indent + rest[:cut]).rstrip()
+        rest, indent = rest[cut:].lstrip(), LATER
+    yield indent + rest
+
+
+def _cut(text: str, columns: int) -> int:
+    """Where a line ends: behind the last word that fits, or behind the first one where none does."""
+    spaces = [found.start() for found in re.finditer(r" (?=\S)", text)]
+    return max((one for one in spaces if width(text[:one]) <= columns), default=next(iter(spaces), len(text)))
 
 
 def sections(card: Card, others: Sequence[Card]) -> Iterator[Section]:
@@ -136,7 +156,7 @@ def _repeat(line: StepLine) -> str:
 
 
 def _compensation(line: StepLine) -> str:
-    how = f", {_(line.compensation).rstrip('.')}" if line.compensation not in ("", "none") else ""
+    how = f": {_(line.compensation).rstrip('.')}" if line.compensation not in ("", "none") else ""
     probe = f"; {_('look with')}: {_(line.probe)}" if line.probe not in ("", "none") else f"; {_('no way to look is known')}"
     return f"{line.name}: {_(CATEGORIES[line.category])}{how}{probe}"
 
@@ -152,11 +172,12 @@ def _verdict(card: Card) -> Iterator[str]:
     for one in card.reasons[:3]:
         yield f"{one.code}  {said(one.said)}"
     if card.verdict is Verdict.PROCEED:
-        suppressed = any(one.state is State.ACTIVE for one in card.suppressed)
-        if suppressed:
+        if any(one.state is State.ACTIVE for one in card.suppressed):
             yield _("nothing was found against it but what is suppressed above; that does not mean: run it now")
-        else:
+        elif card.gravest is None:
             yield _("nothing was found against it; that does not mean: run it now")
+        else:
+            yield _("what was found does not speak against it; that does not mean: run it now")
     elif card.verdict is Verdict.LIMITED:
         yield _("one item or a test account, with somebody who watches, and stopped as said above")
 

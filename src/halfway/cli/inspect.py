@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
+import shutil
+import sys
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from importlib.metadata import version
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from halfway.cli.cards import markdown, said, sections
+from halfway.cli.cards import markdown, said, sections, wrapped
 from halfway.cli.i18n import _
 from halfway.cli.options import common
 from halfway.cli.output import chat, clean, heading, print_json
@@ -156,8 +158,9 @@ def _print(found: Inspection, card: Card, form: str, *, everything: bool) -> Non
 
 
 def _tell(card: Card, others: Sequence[Card]) -> None:
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None  # what a program reads stays one line
     for section in sections(card, others):
         heading(section.title)
         for line in section.lines:
-            click.echo(f"  {clean(line)}")
+            click.echo("\n".join(wrapped(clean(line), columns)))
     click.echo()

@@ -91,8 +91,8 @@ def _name(step: Step) -> str:
 
 
 def automatic(step: Step) -> tuple[Repeater, ...]:
-    """Who repeats it without anybody having asked; the next turn of a loop is about another item."""
-    return tuple(one for one in step.repeaters if one.automatic and one.kind is not Repeating.LOOP)
+    """Who repeats it without anybody having asked; the next turn of a loop, and the next start of a clock, are about something new."""
+    return tuple(one for one in step.repeaters if one.automatic and one.kind not in (Repeating.LOOP, Repeating.SCHEDULE))
 
 
 def to_customer(step: Step) -> bool:

@@ -137,10 +137,10 @@ def _approver(case: Case) -> Said:
         if case.flow.unread or any(step.opaque is not None for step in case.flow.steps):
             return NEEDS_CONFIRMATION
         return Said("nobody needs to: nothing changes anything outside")
-    named = sorted({step.gate.approver for step in outward(case.flow) if step.gate is not None and step.gate.approver})
+    gates = [step.gate for step in case.flow.steps if step.gate is not None]
+    named = sorted({gate.approver for gate in gates if gate.approver})
     if named:
         return Said("{role}", {"role": ", ".join(named)})
-    gates = [step.gate for step in outward(case.flow) if step.gate is not None]
     if gates:
         return Said("whoever {kind} names: needs confirmation", {"kind": gates[0].kind})
     return NEEDS_CONFIRMATION

@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 from halfway.inspection.assessing import Repeatable, automatic, outward, repeatable, to_customer, weight
 from halfway.inspection.finding import Case, Finding, Said, Severity
-from halfway.inspection.model import Kind, Outcome, Ran, Repeating, Reversible, Starting, Step, When
+from halfway.inspection.model import Flow, Kind, Mark, Outcome, Ran, Repeating, Reversible, Starting, Step, When
+from halfway.inspection.rules.common import Ways, tells_team
 
 
 class Verdict(StrEnum):
@@ -56,6 +57,8 @@ SAME_AS: Mapping[str, frozenset[str]] = MappingProxyType(
 )  # fmt: skip
 """Criteria about a step that say the same as these rules; every other one comes from a finding, or stands for itself."""
 TOLD_ONCE = frozenset({"L4", "L5"})  # the rule says it once of a flow
+SAID_BY = MappingProxyType({"R-05": "L2", "R-43": "L5", **{f"R-{n}": "L3" for n in range(20, 25)}})
+"""Rules that are a criterion by themselves, whatever their severity."""
 LIMITING = frozenset({*(f"R-{n}" for n in range(10, 14)), *(f"R-{n}" for n in range(17, 20)), *(f"R-{n}" for n in range(26, 32))})
 
 
@@ -193,12 +196,14 @@ def _starts_alone(case: Case) -> bool:
 
 
 def _limits(case: Case, findings: Sequence[Finding]) -> Iterator[Reason]:
-    flow = case.flow
+    flow, approved = case.flow, _approved(case.flow)
     for step in outward(flow):
-        yield from _limits_of(case, step)
+        # To tell the own people of a failure once too often, and without asking anybody, is right.
+        if Mark.FAILURE_NOTICE not in step.marks or not tells_team(step):
+            yield from _limits_of(step, approved=step.id in approved)
     for finding in findings:
-        if finding.rule in ("R-20", "R-21", "R-22", "R-23", "R-24"):
-            yield Reason("L3", finding.inference, finding.step)
+        if finding.rule in SAID_BY:
+            yield Reason(SAID_BY[finding.rule], finding.inference, finding.step)
         elif finding.severity >= (Severity.MEDIUM if finding.rule in LIMITING else Severity.HIGH):
             yield Reason("L7", finding.inference, finding.step)
     if flow.evidence_off is not None:
@@ -207,7 +212,14 @@ def _limits(case: Case, findings: Sequence[Finding]) -> Iterator[Reason]:
         yield Reason("L6", Said("{what} could not be read", {"what": one.what}))
 
 
-def _limits_of(case: Case, step: Step) -> Iterator[Reason]:
+def _approved(flow: Flow) -> frozenset[str]:
+    """The steps that somebody who is named in the file lets pass: at the step itself, or at one before it that does nothing else."""
+    ways, effects = Ways(flow), {step.id for step in outward(flow)}
+    gates = [step for step in flow.steps if step.gate is not None and step.gate.visible]
+    return frozenset(step.id for gate in gates for step in (gate, *(() if gate.id in effects else ways.after(gate))))
+
+
+def _limits_of(step: Step, *, approved: bool) -> Iterator[Reason]:
     assert step.effect is not None
     answer, why = repeatable(step)
     told = {"step": step.name}
@@ -215,11 +227,13 @@ def _limits_of(case: Case, step: Step) -> Iterator[Reason]:
         bounded = all(one.bound is not None for one in automatic(step))
         said = Said("{step} is repeated automatically, within bounds", told) if bounded else Said("{step} is repeated automatically", told)
         yield Reason("L8", said, step.id)
-    elif answer in DOUBTED:
+    elif answer is Repeatable.NO:
         yield Reason("L1", Said("{step} must not be done twice, and only a person repeats it", told), step.id)
+    elif answer is Repeatable.UNKNOWN:
+        yield Reason("L1", Said("whether {step} may be done twice is not known, and only a person repeats it", told), step.id)
     elif answer is Repeatable.GUARDED and (step.guard is None or not step.guard_is_proof):
         yield Reason("L2", Said("{step}: {why}", {**told, "why": why}), step.id)
-    if step.effect.consequential and (step.gate is None or not step.gate.visible):
+    if step.effect.consequential and not approved:
         yield Reason("L4", Said("who approves {step} cannot be seen", told), step.id)
     if step.opaque is not None:
         yield Reason("L6", Said("{what} could not be read", {"what": step.opaque.what}), step.id)

@@ -309,6 +309,7 @@ class Flow:
     unread: tuple[Unread, ...] = ()
     secrets: tuple[Fact, ...] = ()  # places of literal secrets; the quote never has the value
     version: str = ""  # of the definition, where the format has one
+    version_at: Span | None = None
     moving: tuple[Fact, ...] = ()  # what it takes from a place that may hold something else tomorrow
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
     facts: tuple[Fact, ...] = ()  # more that rules may want to quote, e.g. of what is in `extra`
@@ -348,3 +349,4 @@ class RunLog:
     span: Span
     steps: tuple[Ran, ...]
     version: str = ""  # of the definition that ran
+    version_at: Span | None = None

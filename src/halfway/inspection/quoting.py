@@ -38,7 +38,7 @@ _OF_PERSONS = re.compile(
 _PASSWORD = re.compile(r"(?<=://)([^/\s:@]+):(?![$%{<\[])([^/\s@]+)(?=@)")
 # A reference to where a secret is kept is no secret: ${{ secrets.X }}, $TOKEN, ={{ … }}, os.environ["X"].
 _ASSIGNED = re.compile(
-    r"""(?i)((?:(?:password|passwd|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]{0,60})["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?)(?![\s"']*(?:(?:bearer|basic)\s|\$|=?\{\{|\{|os\.|process\.|env\.|vault:|!|<|null|true|false|\d+\b(?!\w)))([^\s"',;}{)\]]{6,})"""
+    r"""(?i)((?:(?:password|passwd|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]{0,60})["']?\s*[:=]\s*["'`]?(?:bearer\s+|basic\s+)?)(?![\s"'`]*(?:(?:bearer|basic)\s|\$|=?\{\{|\{|os\.|process\.|env\.|vault:|!|<|null|true|false|\d+\b(?!\w)))([^\s"'`,;}{)\]]{6,})"""
 )
 _IN_QUERY = re.compile(r"(?i)([?&](?:[\w-]{0,60}(?:key|token|secret|sig|signature|password)[\w-]{0,60})=)(?![$%{])[^&\s\"']{6,}")
 
@@ -59,6 +59,7 @@ _REFERENCE = re.compile(r"(?i)^(?:arn:|op:|vault|file:|https?:|projects/|[./~-])
 
 def quoted(text: str, longest: int = LONGEST) -> str:
     """The text in one line of at most so many characters, secrets and addresses of persons taken out."""
+    text = text.replace("\\\n", "\n")  # a command over several lines is told in one
     line = " ".join(_printed(safe(text), " ").split())
     # Build servers take such a line of a log for an order to them: `::error::` at its beginning, `##[` anywhere.
     line = _COMMAND.sub(r"# #\1", _AT_BEGINNING.sub(": :", line))

@@ -11,6 +11,7 @@ from halfway.inspection.formats.command_steps import Around, Line, steps_of
 from halfway.inspection.formats.commands import commands
 from halfway.inspection.formats.tool_hints import effect_of_tool, hints_of, is_dump
 from halfway.inspection.formats.wording import told_kinds
+from halfway.inspection.knowledge.verbs import inferred
 from halfway.inspection.model import (
     Bearing,
     Effect,
@@ -129,6 +130,9 @@ def _step(source: Source, node: Node, name: str, effect: Effect | None, *, unatt
 
 
 def _agent(told: str, *names: str) -> Effect:
+    """What an agent does with a tool; of one whose name says that it looks, looking is inferred."""
+    if names and all(inferred(name) is Kind.READ for name in names):
+        return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, quoted(told, 80), certain=False)
     kinds = frozenset({Kind.AGENT}) | told_kinds(*names)
     return Effect("", kinds, Repeat.UNKNOWN, Reversible.UNKNOWN, quoted(told, 80), certain=False)
 

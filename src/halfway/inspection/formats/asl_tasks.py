@@ -20,6 +20,7 @@ _KEY = re.compile(
 _STABLE = re.compile(r"\$\$\.Execution|\$states\.context\.Execution|\$states\.input|\$\.\w|\$[a-z]\w*")
 _ADDRESS = re.compile(r"^(?:PhoneNumber|ToAddresses|CcAddresses|DestinationPhoneNumber|To|Recipient)(?:\.\$)?$")
 _NAME = re.compile(r"\[['\"]([^\[\]]*)['\"]\]$")
+_FORMAT = re.compile(r"^States\.Format\(\s*'([^']*)'")
 _DYNAMIC = re.compile(r"^\$|\{%")
 
 
@@ -86,9 +87,15 @@ def _function(node: Node) -> str:
 def _request(node: Node, knowledge: Knowledge, name: str) -> Effect | None:
     given = given_to(node)
     method = given.get("Method").text or "POST"  # one that comes from data may write
-    url = given.get("ApiEndpoint").text or given.get("ApiEndpoint.$").text
+    url = given.get("ApiEndpoint").text or _address(given.get("ApiEndpoint.$").text)
     path = given.get("Path").text
     return named(knowledge.http(method.upper(), url + path), name, path, url)
+
+
+def _address(expression: str) -> str:
+    """The address that an expression puts together; of one that only names a field nothing is known."""
+    match = _FORMAT.match(expression)
+    return match[1] if match else expression
 
 
 def _update(effect: Effect, expression: str) -> Effect:

@@ -10,7 +10,7 @@ from halfway.inspection.formats import Given, Reader
 from halfway.inspection.formats.bpmn_graph import ACTIVITIES, Process, connected, process_of
 from halfway.inspection.formats.bpmn_tasks import effect_of, identity_of, inputs, is_external, kept, opaque_of, retries_of
 from halfway.inspection.formats.durations import seconds
-from halfway.inspection.formats.wording import is_approval, is_decision
+from halfway.inspection.formats.wording import is_approval, is_decision, is_notice
 from halfway.inspection.formats.xml_tree import Element, tree
 from halfway.inspection.model import (
     Edge,
@@ -127,7 +127,7 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         identity=identity_of(node, effect, opaque),
         repeaters=tuple(_repeaters(reading, node)),
         timeout=timer[0] if timer else None,
-        timeout_known=timer is None or timer[0] is not None,
+        timeout_known=timer[0] is not None if timer is not None else not _is_reminded(process, node),
         ends_after=CONNECTOR_ENDS_AFTER if reading.zeebe and "url" in inputs(node) else None,
         on_error=OnError.ROUTE if routed else OnError.STOP,
         kept=kept(node),
@@ -150,8 +150,10 @@ def _marks(node: Element, effect: Effect | None, *, failing: bool) -> frozenset[
         marks.add(Mark.WAIT)
     if node.child("multiInstanceLoopCharacteristics", "standardLoopCharacteristics") is not None:
         marks.add(Mark.IN_LOOP)
-    if effect is not None and Kind.NOTIFY in effect.kinds:
-        marks.add(Mark.FAILURE_NOTICE if failing else Mark.SUCCESS_NOTICE)
+    if failing and effect is not None and Kind.NOTIFY in effect.kinds:
+        marks.add(Mark.FAILURE_NOTICE)
+    elif is_notice(effect):
+        marks.add(Mark.SUCCESS_NOTICE)
     return frozenset(marks)
 
 
@@ -183,6 +185,11 @@ def _timer(process: Process, node: Element) -> tuple[float | None, Element] | No
             # A date or an expression is an end too, only its length cannot be read.
             return (seconds(length.text) if length is not None else None), event
     return None
+
+
+def _is_reminded(process: Process, node: Element) -> bool:
+    """Whether a timer starts something beside an activity that goes on: it has no end, but somebody learns of it."""
+    return any(event.child("timerEventDefinition") is not None for event in process.boundaries(node))
 
 
 def _gate(reading: _Reading, node: Element, timer: tuple[float | None, Element] | None) -> Gate | None:

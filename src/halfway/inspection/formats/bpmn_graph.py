@@ -57,17 +57,7 @@ class Process:
 
     def is_compensated(self, node: Element) -> bool:
         """Whether something throws to the compensation of an activity: at it, or in a scope that holds it."""
-        around = list(_around(node))
-        for throw in self.throws:
-            definition = throw.child("compensateEventDefinition")
-            reference = definition.get("activityRef") if definition is not None else ""
-            scope = _scope_of(throw)
-            if reference:
-                if reference == node.get("id") or any(reference == one.get("id") for one in around):
-                    return True
-            elif any(scope is one for one in around):
-                return True
-        return False
+        return any(_compensates(throw, node) for throw in self.throws)
 
 
 def process_of(element: Element) -> Process:
@@ -83,17 +73,19 @@ def process_of(element: Element) -> Process:
         for one in element.all("association")
         if one.get("targetRef") in nodes and nodes[one.get("targetRef")].get("isForCompensation") == "true"
     }
-    for boundary, handler in handlers.items():
-        host = nodes[boundary].get("attachedToRef") if boundary in nodes else ""
-        if host in links:
-            links[host].append((handler.get("id"), When.ERROR))
+    incoming = {name for following in links.values() for name, _ in following}
+    throws = tuple(node for node in nodes.values() if _throws(node) and node.get("id") in incoming)
+    for throw in throws:
+        hosts = {boundary: nodes.get(nodes[boundary].get("attachedToRef")) for boundary in handlers if boundary in nodes}
+        undone = [boundary for boundary, host in hosts.items() if host is not None and _compensates(throw, host)]
+        # What was done last is taken back first.
+        links[throw.get("id")] += [(handlers[boundary].get("id"), When.SUCCESS) for boundary in reversed(undone)]
     starts = [one.get("id") for one in nodes.values() if one.name == "startEvent" and one.parent is element]
     order = list(reversed(postorder(links, starts)))
     reached = frozenset(order)
     plain = {name: [link for link in following if link[1] is When.SUCCESS] for name, following in links.items()}
     succeeding = frozenset(postorder(plain, starts))
     order += [name for name in nodes if name not in reached]
-    incoming = {name for following in links.values() for name, _ in following}
     root = element
     while root.parent is not None:
         root = root.parent
@@ -107,7 +99,7 @@ def process_of(element: Element) -> Process:
         called=frozenset(one.get("id") for one in root.all("process")),
         attached={name: tuple(found) for name, found in attached.items()},
         handlers=handlers,
-        throws=tuple(node for node in nodes.values() if _throws(node) and node.get("id") in incoming),
+        throws=throws,
     )
 
 
@@ -175,6 +167,17 @@ def _throws(node: Element) -> bool:
     if node.name not in ("intermediateThrowEvent", "endEvent"):
         return False
     return node.child("compensateEventDefinition", "cancelEventDefinition") is not None
+
+
+def _compensates(throw: Element, node: Element) -> bool:
+    """Whether an event has an activity taken back: it names it, or the scope that holds it, or it is thrown in that scope."""
+    around = list(_around(node))
+    definition = throw.child("compensateEventDefinition")
+    reference = definition.get("activityRef") if definition is not None else ""
+    if reference:
+        return reference == node.get("id") or any(reference == one.get("id") for one in around)
+    scope = _scope_of(throw)
+    return any(scope is one for one in around)
 
 
 def _around(node: Element) -> Iterator[Element]:

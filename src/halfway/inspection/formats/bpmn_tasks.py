@@ -117,5 +117,5 @@ def _code(node: Element) -> tuple[str, Span]:
 def _text(one: Element) -> str:
     """An input as written; the text of an expression without the sign that makes it one."""
     said = (one.get("source") or one.text).strip()
-    literal = re.fullmatch(r'=\s*"([^"]*)"', said)
+    literal = re.fullmatch(r'=\s*"([^"]*)"(?:\s*\+.*)?', said)  # of an address that is put together, its beginning
     return literal[1] if literal else said

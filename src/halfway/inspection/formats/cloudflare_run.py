@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from halfway.inspection.formats.cloudflare_options import Options, options_of, rollback_is_tolerant
 from halfway.inspection.formats.ts_actions import Action, Reading
 from halfway.inspection.formats.typescript import arguments, bare, callee, is_function, literal, member, parameters, text, walk
-from halfway.inspection.formats.wording import is_approval, is_back, is_failure, takes_back
+from halfway.inspection.formats.wording import is_approval, is_back, is_failure, is_notice, takes_back
 from halfway.inspection.model import (
     Edge,
     Gate,
@@ -250,8 +250,10 @@ class Walk:
             marks.add(Mark.IN_LOOP)
         if around.failing and is_back(name):
             marks.add(Mark.RECOVERY)
-        if action is not None and Kind.NOTIFY in action.effect.kinds:
-            marks.add(Mark.FAILURE_NOTICE if around.failing else Mark.SUCCESS_NOTICE)
+        if around.failing and action is not None and Kind.NOTIFY in action.effect.kinds:
+            marks.add(Mark.FAILURE_NOTICE)
+        elif action is not None and is_notice(action.effect):
+            marks.add(Mark.SUCCESS_NOTICE)
         return Step(
             id=name if not number else f"{name}/{number + 1}",
             name=name,

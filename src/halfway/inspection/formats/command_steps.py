@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from halfway.inspection.formats import Given
+from halfway.inspection.formats.bash.words import own_timeout
 from halfway.inspection.formats.commands import Command, commands
 from halfway.inspection.formats.wording import bearing, opaque_effect
 from halfway.inspection.model import Bearing, Edge, Effect, Fact, Identity, Kind, Mark, OnError, Receiver, Repeater, Span, Step, Unread
@@ -17,6 +18,13 @@ from halfway.inspection.source import Source
 _SHELL = re.compile(r"^#!.*\b(?:ba|da|z|k)?sh\b|\.(?:ba|z)?sh$")
 _KEY = re.compile(r"(?i)(?:idempotency-key|x-request-id|paypal-request-id)\s*[:=]\s*(.+)")
 _STABLE = re.compile(r"(?i)\b(?:JOB_NAME|INVOCATION_ID|RUN_ID|ORDER|EVENT)\w*")
+
+
+_WITH_VALUE = frozenset({
+    "-H", "--header", "-u", "--user", "-d", "--data", "--data-raw", "--json", "-F", "--form", "-m", "--max-time",
+    "-o", "--output", "--retry",
+})  # fmt: skip
+"""Options of requests whose value says nothing of what is done."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,7 @@ def _steps(line: Line, command: Command, given: Given, around: Around) -> Iterat
         effect=_with_receiver(effect, command),
         identity=_identity(line, command, effect),
         repeaters=around.repeaters,
-        timeout=command.timeout or around.timeout,
+        timeout=command.timeout or own_timeout(command.words) or around.timeout,
         timeout_known=True,
         on_error=OnError.SWALLOW if command.swallowed else OnError.STOP,
         opaque=unread,
@@ -143,7 +151,8 @@ def _lines(source: Source) -> Iterator[Line]:
 
 def _named(command: Command) -> str:
     """The first words of a command, which stay when it moves."""
-    plain = [word for word in command.words if not word.startswith("-")]
+    pairs = zip(("", *command.words), command.words, strict=False)
+    plain = [word for before, word in pairs if not word.startswith("-") and before not in _WITH_VALUE]
     return quoted(" ".join(plain[:3]), 60)
 
 

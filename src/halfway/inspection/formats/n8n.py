@@ -85,6 +85,7 @@ def _flow(drawing: Drawing, given: Given) -> Flow:
         evidence_off=settings.get("saveDataErrorExecution").span if settings.get("saveDataErrorExecution").text == "none" else None,
         secrets=_secrets(drawing),
         version=root.get("versionId").text,
+        version_at=root.get("versionId").span,
         extra=_extra(settings),
     )
 

@@ -11,7 +11,7 @@ from halfway.inspection.formats.asl_graph import Machine, State, connected, mach
 from halfway.inspection.formats.asl_history import history
 from halfway.inspection.formats.asl_tasks import effect_of, given_to, identity_of, opaque_of
 from halfway.inspection.formats.durations import seconds
-from halfway.inspection.formats.wording import is_approval, is_back, is_decision, takes_back
+from halfway.inspection.formats.wording import is_approval, is_back, is_decision, is_notice, takes_back
 from halfway.inspection.model import (
     Effect,
     Fact,
@@ -209,7 +209,9 @@ def _marks(state: State, machine: Machine) -> frozenset[Mark]:
 def _notice(state: State, machine: Machine, effect: Effect | None) -> frozenset[Mark]:
     if effect is None or Kind.NOTIFY not in effect.kinds:
         return frozenset()
-    return frozenset({Mark.FAILURE_NOTICE if state.name in machine.failing else Mark.SUCCESS_NOTICE})
+    if state.name in machine.failing:
+        return frozenset({Mark.FAILURE_NOTICE})
+    return frozenset({Mark.SUCCESS_NOTICE}) if is_notice(effect) else frozenset()
 
 
 def _repeaters(state: State, machine: Machine, found: _Found) -> Iterator[Repeater]:

@@ -111,6 +111,7 @@ _MONEY = frozenset(
     ]
 )
 _NOTICE = frozenset(["mail", "email", "emails", "sms", "notify", "notification", "notifications", "message", "알림", "메일", "문자"])
+_TELLING = frozenset({Kind.NOTIFY, Kind.READ, Kind.UNKNOWN, Kind.AGENT})
 _LOOKING = frozenset(
     [
         "check",
@@ -155,6 +156,11 @@ def only_looks(name: str) -> bool:
     spoken = [word.lower() for word in _WORD.findall(name)]
     outs = spoken[1:2] in (["out"], ["in"])  # to check somebody out is no look
     return bool(spoken) and spoken[0] in _LOOKS_FIRST and not outs and not (frozenset(spoken) & (_MONEY | _NOTICE | _BACK))
+
+
+def is_notice(effect: Effect | None) -> bool:
+    """Whether an effect is there to tell somebody; a ticket of which somebody hears as well is more than that."""
+    return effect is not None and Kind.NOTIFY in effect.kinds and effect.kinds <= _TELLING
 
 
 def opaque_effect(told: str, *names: str) -> Effect:

@@ -12,6 +12,7 @@ from halfway.inspection.formats.nodes.keys import given_key, identity_of, key_na
 from halfway.inspection.formats.nodes.provenance import Root, Tracer, receiver
 from halfway.inspection.formats.nodes.zaps import Zap, place
 from halfway.inspection.formats.nodes.zaps_effects import Done, done_by
+from halfway.inspection.formats.wording import is_notice
 from halfway.inspection.model import (
     Effect,
     Flow,
@@ -253,5 +254,5 @@ class _Steps:
         )
 
     def _marks(self, name: str, effect: Effect | None) -> frozenset[Mark]:
-        found = {Mark.SUCCESS_NOTICE} if effect is not None and Kind.NOTIFY in effect.kinds else set[Mark]()
+        found = {Mark.SUCCESS_NOTICE} if is_notice(effect) else set[Mark]()
         return frozenset(found | ({Mark.IN_LOOP} if self._looping(name) else set()))

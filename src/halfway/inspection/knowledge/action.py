@@ -21,7 +21,7 @@ class Trust(StrEnum):
 class Key:
     """How the receiver tells a repeat from another call."""
 
-    where: str  # header `Idempotency-Key`, query `requestid`, …
+    where: str  # header Idempotency-Key, query requestid, …
     seconds: int | None = None  # how long it is remembered; None: not said
 
 

@@ -134,6 +134,10 @@ class Ways:
             self._following[step.id] = tuple(self._by_id[one] for one in names if one in self._by_id)
         return self._following[step.id]
 
+    def is_aside(self, step: Step) -> bool:
+        """Whether it is done only after a failure."""
+        return step.id in self._aside
+
     def joined(self, before: Step, after: Step) -> When | None:
         """How an edge joins the two, if one does."""
         return next((edge.when for edge in self._going.get(before.id, ()) if edge.after == after.id), None)

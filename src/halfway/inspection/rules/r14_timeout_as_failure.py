@@ -33,7 +33,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _booked(ways: Ways, step: Step) -> Step | None:
     """The first step on the way of its failure that takes it for not done; who looks before is asking, not booking."""
-    waiting, seen = [one for one in ways.failing_first(step) if not _decided(step, one)], {step.id}
+    waiting, seen = [one for one in ways.failing_first(step) if not _decided(step, one) and not _takes_back(step, one)], {step.id}
     while waiting:
         one = waiting.pop(0)
         if one.id in seen or _looks(ways, step, one):
@@ -48,6 +48,11 @@ def _booked(ways: Ways, step: Step) -> Step | None:
 def _decided(step: Step, then: Step) -> bool:
     """Whether the way is taken because of an answer that came, and not because none did."""
     return step.on_error is OnError.STOP and then.extra.get("branch") == "failure"
+
+
+def _takes_back(step: Step, then: Step) -> bool:
+    """Whether it is the undo of the very step, which takes it for done; what such an undo needs is the question of R-22."""
+    return step.undo is not None and step.undo.step in (then.name, then.id)
 
 
 def _looks(ways: Ways, step: Step, then: Step) -> bool:

@@ -18,6 +18,8 @@ def check(case: Case) -> Iterator[Finding]:
     for step in ways.outward():
         if not undoable(step) or step.undo is not None or Mark.RECOVERY in step.marks:
             continue
+        if ways.is_aside(step):
+            continue  # it is part of how a failure is dealt with
         finding = _at(case.flow, ways, step)
         if finding is not None:
             yield finding

@@ -12,6 +12,7 @@ from halfway.inspection.rules.common import Ways, found, kinds, line, outward, t
 LOST = "The id of what {what} starts is kept nowhere; nobody can say later what the agent did."
 AWAY = "{what} starts an agent elsewhere, and nothing waits for its end: the run ends well whatever the agent does."
 TRUSTED = "{later} goes on with what {what} has made, and nobody looks at it between."
+_ASKS = re.compile(r"(?i)\b(?:curl|wget|http|gh|invoke-restmethod)\b|wait|poll|status")
 _REQUEST = re.compile(r"^(?:POST|PUT)\b|\bgh agent-task create\b")
 
 
@@ -47,8 +48,8 @@ def _goes_away(ways: Ways, agent: Step) -> bool:
 
 def _looks(later: Step, agent: Step) -> bool:
     """Whether it waits, or asks how the agent is getting on."""
-    asks = later.effect is not None and not later.effect.outward and agent.id in later.needs_output_of
-    return asks or Mark.WAIT in later.marks
+    only_asks = not later.effect.outward if later.effect is not None else _ASKS.search(later.quote) is not None
+    return (only_asks and agent.id in later.needs_output_of) or Mark.WAIT in later.marks
 
 
 def _elsewhere(step: Step) -> bool:

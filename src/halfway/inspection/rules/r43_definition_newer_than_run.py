@@ -16,9 +16,9 @@ def check(case: Case) -> Iterator[Finding]:
     if run is None or not run.version or not flow.version or run.version == flow.version:
         return
     ran, given = quoted(run.version, 80), quoted(flow.version, 80)
-    facts = Fact(run.span, f"version: {ran}"), Fact(flow.span, f"version: {given}")
+    facts = Fact(run.version_at or run.span, f"version: {ran}"), Fact(flow.version_at or flow.span, f"version: {given}")
     inference = Said(INFERENCE, {"run": run.id, "ran": ran, "given": given})
-    yield Finding(rule=RULE.id, severity=Severity.MEDIUM, span=run.span, facts=facts, inference=inference)
+    yield Finding(rule=RULE.id, severity=Severity.MEDIUM, span=facts[0].span, facts=facts, inference=inference)
 
 
 RULE = Rule(

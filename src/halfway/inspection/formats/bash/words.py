@@ -129,6 +129,8 @@ def method(words: Sequence[str]) -> str:
             return match[1].upper()
         if word in ("-I", "--head"):
             return "HEAD"
+        if word in ("-G", "--get"):
+            return "GET"
         sends = sends or (
             re.match(r"^(?:-d|--data|-F|--form|-T|--upload-file|--json|--post-|-f$|--field|--raw-field|--input)", word) is not None
             and not (words[0] == "curl" and word == "-f")

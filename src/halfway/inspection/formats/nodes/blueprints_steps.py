@@ -12,6 +12,7 @@ from halfway.inspection.formats.nodes.blueprints import Blueprint, place
 from halfway.inspection.formats.nodes.blueprints_effects import Done, done_by
 from halfway.inspection.formats.nodes.keys import given_key, identity_of, key_names
 from halfway.inspection.formats.nodes.provenance import Root, Tracer, receiver
+from halfway.inspection.formats.wording import is_notice
 from halfway.inspection.model import (
     Edge,
     Effect,
@@ -235,8 +236,10 @@ class Steps:
     def _marks(self, name: str, effect: Effect | None) -> frozenset[Mark]:
         handles = bool(self.scenario.modules[name].handles)
         found = {Mark.WAIT} if self.scenario.role(name, "waiting") else set[Mark]()
-        if effect is not None and Kind.NOTIFY in effect.kinds:
-            found.add(Mark.FAILURE_NOTICE if handles else Mark.SUCCESS_NOTICE)
+        if handles and effect is not None and Kind.NOTIFY in effect.kinds:
+            found.add(Mark.FAILURE_NOTICE)
+        elif is_notice(effect):
+            found.add(Mark.SUCCESS_NOTICE)
         elif effect is not None and effect.outward and handles:
             found.add(Mark.RECOVERY)
         if self.scenario.role(name, "claims"):

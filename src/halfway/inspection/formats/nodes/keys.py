@@ -11,7 +11,7 @@ from halfway.inspection.model import Bearing, Effect, Identity, Repeat, Span
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
 
-_QUOTED = re.compile(r"`([^`]+)`")
+_PLACES = re.compile(r"\b(?:header|fields?|query) ([\w.-]+\b)(?: (?:or|and) ([\w.-]+\b))?")
 _USUAL = (
     "idempotency-key", "x-idempotency-key", "paypal-request-id", "cko-idempotency-key", "x-nc-api-idempotency-key", "requestid",
     "idempotency_key", "idempotencykey",
@@ -26,7 +26,7 @@ def key_names(effect: Effect, knowledge: Knowledge) -> tuple[str, ...]:
         key = knowledge.action(effect.action).key
     except (KeyError, NotImplementedError):
         return _USUAL
-    return tuple(name.lower() for name in _QUOTED.findall(key.where)) if key is not None else ()
+    return tuple(name.lower() for found in _PLACES.findall(key.where) for name in found if name) if key is not None else ()
 
 
 def pairs(node: Node) -> Iterator[tuple[str, Node]]:

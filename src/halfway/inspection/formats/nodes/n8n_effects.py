@@ -10,6 +10,7 @@ from halfway.inspection.formats import Given
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
 from halfway.inspection.formats.nodes.parts import CODE_UNREAD, by_verb, read_table, reading, texts, unknown_effect
+from halfway.inspection.knowledge.sql import row_of
 from halfway.inspection.model import Effect, Kind, Repeat, Reversible, Unread
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
@@ -177,7 +178,8 @@ def _changes(drawing: Drawing, part: str, given: Given) -> bool:
 def _app(node: Node, name: str, given: Given) -> Done:
     """A node of a vendor's: by the base, else by the name of its operation."""
     type, (resource, operation) = node.get("type").text, asked(node)
-    known = given.knowledge.node("n8n", type, resource, operation)
+    statement = row_of(node.get("parameters", "query").text.removeprefix("=")) if operation == "executeQuery" else None
+    known = given.knowledge.effect(statement, told(node)) if statement else given.knowledge.node("n8n", type, resource, operation)
     if known is not None:
         return Done(known)
     if type.startswith(("n8n-nodes-base.", "@n8n/")):

@@ -30,6 +30,7 @@ def log_of(root: Node, source: Source) -> RunLog:
     definition, data = root.get("workflowData"), _data(root, source)
     ran = data.get("resultData", "runData")
     steps = tuple(_steps(root, definition, data, ran))
+    version = next((one for one in (root.get("workflowVersionId"), definition.get("versionId")) if one.text), root.get("workflowVersionId"))
     return RunLog(
         id=root.get("id").text,
         format="n8n",
@@ -37,7 +38,8 @@ def log_of(root: Node, source: Source) -> RunLog:
         attempt=2 if root.get("retryOf").text else 1,
         span=root.span,
         steps=steps,
-        version=root.get("workflowVersionId").text or definition.get("versionId").text,
+        version=version.text,
+        version_at=version.span,
     )
 
 

@@ -16,6 +16,7 @@ from halfway.inspection.formats.nodes.n8n_effects import Done, address_of, done_
 from halfway.inspection.formats.nodes.n8n_guards import Guards
 from halfway.inspection.formats.nodes.n8n_triggers import again, kind_of
 from halfway.inspection.formats.nodes.provenance import Root, Tracer, receiver
+from halfway.inspection.formats.wording import is_notice
 from halfway.inspection.model import (
     Edge,
     Effect,
@@ -246,8 +247,10 @@ class Steps:
 
     def _marks(self, name: str, effect: Effect | None) -> frozenset[Mark]:
         found = set(self._roles(name))
-        if effect is not None and Kind.NOTIFY in effect.kinds:
-            found.add(Mark.FAILURE_NOTICE if name in self.after_failures else Mark.SUCCESS_NOTICE)
+        if name in self.after_failures and effect is not None and Kind.NOTIFY in effect.kinds:
+            found.add(Mark.FAILURE_NOTICE)
+        elif is_notice(effect):
+            found.add(Mark.SUCCESS_NOTICE)
         elif effect is not None and effect.outward and name in self.after_failures:
             found.add(Mark.RECOVERY)
         if self._many(name):

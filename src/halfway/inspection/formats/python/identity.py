@@ -27,6 +27,8 @@ _STABLE = re.compile(
     r"(?i)(^|\.)(request\.(id|root_id|correlation_id)|workflow_id|activity_id|task_token|run_id|dag_run\.\w+|logical_date|execution_date|ds|ds_nodash|flow_run\.\w+"
     r"|task_run\.\w+|workflow\.(uuid4|now)|message_id|aws_request_id)$"
 )
+_MESSAGE = re.compile(r"(^|\.)request\.(get_json|json|form)$")
+"""What a web hook was sent: whoever sends it again sends the same."""
 _IDLIKE = re.compile(r"(?i)(^|_)(id|pk|key|uuid|guid|number|no|sku|email|ref|reference|slug|code|sha|digest|version|tag)s?$|Id$")
 _NAMING = ("tag_name", "tag", "version", "name", "title", "ref", "branch", "head", "number", "id", "key", "Key", "Name", "TagName")
 _COUNTED = re.compile(r"(?i)(version|patch|minor|major|number|build|tag)")
@@ -173,7 +175,7 @@ def _of_bound(bound: Bound, where: Frame, hops: int, idlike: bool) -> Bearing:
 def _of_call(expr: ast.Call, frame: Frame, hops: int) -> Bearing:
     name = dotted(expr.func, frame)
     last = name.rpartition(".")[2]
-    if _STABLE.search(name) or name in ("input", "os.getenv", "os.environ.get") or "parse_args" in name:
+    if _STABLE.search(name) or _MESSAGE.search(name) or name in ("input", "os.getenv", "os.environ.get") or "parse_args" in name:
         return Bearing.STABLE
     if _MINTING.search(name):
         return Bearing.MINTED
@@ -197,7 +199,7 @@ def _of_part(expr: ast.Attribute | ast.Subscript, frame: Frame, hops: int) -> Be
         name += f".{expr.slice.value}"
     if _COUNTING.search(name):
         return Bearing.MINTED
-    if _STABLE.search(name) or name.startswith(("os.environ", "sys.argv")):
+    if _STABLE.search(name) or _MESSAGE.search(name) or name.startswith(("os.environ", "sys.argv")):
         return Bearing.STABLE
     base = bearing(expr.value, frame, hops)
     if base is Bearing.UNKNOWN and hops and _IDLIKE.search(name.rpartition(".")[2]) and _read_by_input(expr.value, frame, hops):

@@ -13,7 +13,7 @@ from halfway.inspection.formats.python.names import Function, Module, Program
 from halfway.inspection.formats.python.retrying import decorators
 from halfway.inspection.formats.python.starting import by_person, decorated, head, period, scheduled, trigger, walked
 from halfway.inspection.formats.python.walk import Around, Walk
-from halfway.inspection.model import Flow, Repeater, Starting, Step, Trigger
+from halfway.inspection.model import Flow, Repeater, Repeating, Starting, Step, Trigger
 
 _EVENT_PARAMETERS = ("event", "context")
 _HOOK = re.compile(r"(?i)(webhook|hook|callback|event|notification)")
@@ -126,7 +126,8 @@ def _handler(function: Function, module: Module) -> Start | None:
     for name, decorator in decorated(function, Frame(module)):
         path = text(decorator.args[0], Frame(module)) if isinstance(decorator, ast.Call) and decorator.args else ""
         if _ROUTE.search(name) and (_HOOK.search(path) or _HOOK.search(function.name)):
-            return trigger(Starting.EVENT, module, decorator), (), "webhook"
+            again = Repeater(Repeating.REDELIVERY, automatic=True, bound=None, span=module.span(decorator))
+            return trigger(Starting.EVENT, module, decorator), (again,), "webhook"
     return None
 
 

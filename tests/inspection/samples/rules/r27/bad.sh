@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Publishes every package of the repository. Run after the versions were raised.
+set -euo pipefail
+
+: "${NPM_TOKEN:?}"
+root=$(git rev-parse --show-toplevel)
+
+npm ci --prefix "$root"
+npm run build --prefix "$root"
+
+for package in "$root"/packages/*; do
+  echo "publishing $package"
+  npm publish "$package" --access public
+done
