@@ -124,6 +124,14 @@ def test_an_event_tells_another_process_and_a_task_that_sends_may_tell_a_person(
     assert [one.kinds for one in given if one] == [{Kind.UNKNOWN, Kind.ENQUEUE}, {Kind.UNKNOWN, Kind.NOTIFY}]
 
 
+def test_a_process_that_is_called_is_not_tried_again_by_itself() -> None:
+    called = '<bpmn:extensionElements><zeebe:calledElement processId="other"/></bpmn:extensionElements>'
+    body = f'<bpmn:callActivity id="sub">{called}</bpmn:callActivity>'
+    start = '<bpmn:startEvent id="s"/><bpmn:sequenceFlow id="f1" sourceRef="s" targetRef="sub"/>'
+    (step,) = only(READER, "e.bpmn", HEAD + start + body + TAIL).steps
+    assert [one.kind for one in step.repeaters] == [Repeating.UNIT_RERUN]
+
+
 def test_code_of_a_worker_is_unread() -> None:
     step = by_id(only(READER, "trip.bpmn", HEAD + SAGA + TAIL))["book"]
     assert step.effect is not None

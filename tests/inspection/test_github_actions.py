@@ -679,3 +679,9 @@ def test_what_runs_beside_a_job_is_gone_when_it_ends() -> None:
     """)
     assert [told for told in acts(flow) if told != "-"] == ["POST shop.example:8080"]
     assert [step.opaque for step in flow.steps if step.opaque] == []
+
+
+@pytest.mark.parametrize(("env", "told"), [("", []), ("env: {KEY: '${{ secrets.KEY }}'}", ["$BIN"])])
+def test_a_command_that_only_the_run_knows_needs_a_secret_to_go_outside(env: str, told: list[str]) -> None:
+    flow = workflow(f"on: push\n{env}\njobs:\n  a:\n    steps:\n      - run: $BIN --generate complete-fish\n")
+    assert [one for one in acts(flow) if one != "-"] == told

@@ -587,7 +587,7 @@ def test_r14_is_silent_after_a_look_and_for_the_own_team() -> None:
 
 def test_r14_the_limit_of_the_whole_ends_its_retry_too() -> None:
     slow: dict[str, Any] = {"timeout": 60.0, "repeaters": (RETRY,)}
-    assert only("R-14", flow(step("post", 10, POST, **slow)))[1] == "HIGH"
+    assert only("R-14", flow(step("post", 10, POST, **slow)))[1] == "MEDIUM"
     silent("R-14", flow(step("post", 10, POST, **slow, extra={"limit": "whole"})))
 
 

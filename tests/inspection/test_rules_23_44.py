@@ -281,6 +281,7 @@ def test_r32_asks_who_stands_behind_a_gate() -> None:
 def test_r32_a_pull_request_asks_for_its_approval_itself() -> None:
     made = effect(Kind.CREATE, Kind.NOTIFY, told="gh pr create", action="github.pull")
     silent("R-32", flow(step("propose", 10, made)))
+    silent("R-32", flow(step("label", 10, effect(Kind.CREATE, action="github.label"))))
     assert only("R-32", flow(step("merge", 10, replace(made, action="github.pull.merge"))))[2] == "merge"
 
 

@@ -160,7 +160,8 @@ def _marks(node: Element, effect: Effect | None, *, failing: bool) -> frozenset[
 def _repeaters(reading: _Reading, node: Element) -> Iterator[Repeater]:
     if node.name in ("userTask", "manualTask", "receiveTask", "intermediateCatchEvent", "task"):
         return
-    if reading.zeebe or is_external(node) or _is_async(node):
+    job = reading.zeebe and node.name != "callActivity"  # only what a worker does is tried again there
+    if job or is_external(node) or _is_async(node):
         attempts, span = retries_of(node, reading.zeebe)
         if attempts is None or attempts > 1:
             yield Repeater(Repeating.STEP_RETRY, True, attempts, span or node.span, default=span is None)

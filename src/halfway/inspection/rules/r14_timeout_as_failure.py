@@ -28,7 +28,8 @@ def check(case: Case) -> Iterator[Finding]:
             yield found(RULE.id, severity, step, BOOKED, line(then), then=then.name)
         elif step.timeout is not None and retry is not None and exposed(step):
             facts: tuple[Fact, ...] = (*(fact for fact in step.facts if "timeout" in fact.span.at), *again_at(retry, step))
-            yield found(RULE.id, Severity.HIGH, step, RETRIED, *facts, seconds=f"{step.timeout:g}")
+            severity = Severity.MEDIUM if kinds(step) == UNKNOWN else Severity.HIGH
+            yield found(RULE.id, severity, step, RETRIED, *facts, seconds=f"{step.timeout:g}")
 
 
 def _booked(ways: Ways, step: Step) -> Step | None:

@@ -13,8 +13,8 @@ UNNAMED = "Something holds {what} back until it is let pass; who may do so is no
 MOST_FACTS = 3
 EVERYDAYS = 3
 MADE_ONLY = frozenset({Kind.CREATE})
-ASKS_ITSELF = frozenset({"github.pull", "github.pull.update"})
-"""Who makes a pull request asks for the approval of what is in it."""
+ASKS_ITSELF = frozenset({"github.pull", "github.pull.update", "github.label"})
+"""Who makes a pull request asks for the approval of what is in it, and nobody approves labels."""
 EVERYDAY = ("github.", *TABLES)
 """Words at a project and rows of a table are seldom anybody's to approve."""
 

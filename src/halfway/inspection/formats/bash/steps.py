@@ -108,7 +108,7 @@ def _effect(command: Command, frame: Frame) -> Effect | None:
     if said.asks_about_itself(words):
         return None
     if said.unknown_name(words):
-        if _TRIAL.search(words[0]):
+        if _TRIAL.search(words[0]) or (frame.passing and "handed" in frame.extra):
             return None
         return None if words[1:2] == ("=",) else unknown_effect(words[0])  # PowerShell sets a variable so
     if frame.passing and (said.only_here(words) or said.to_this_machine(words)):
