@@ -25,7 +25,7 @@ def check(case: Case) -> Iterator[Finding]:
         later = next((one for one in ways.after(step) if _could_be_first(one) and one.id not in needing), None)
         if later is not None:
             # What is deleted must often be gone before the next can be done.
-            severity = Severity.LOW if kinds(later) == BOOKKEEPING or kinds(step) == {Kind.DELETE} else Severity.MEDIUM
+            severity = Severity.LOW if kinds(later) == BOOKKEEPING or kinds(step) == frozenset({Kind.DELETE}) else Severity.MEDIUM
             yield found(RULE.id, severity, step, INFERENCE, line(later), later=later.name)
 
 
