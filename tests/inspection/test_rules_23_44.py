@@ -191,7 +191,7 @@ def test_r33_silence_decides() -> None:
     asked = step("ask", 10, gate=approval(10, timeout_answers=True), facts=(Fact(span(14), "except TimeoutError:"),))
     bad = flow(asked, step("pay", 20, PAY))
     assert only("R-33", bad) == ("R-33", "HIGH", "ask", [10, 14, 20])
-    assert text("R-33", bad) == "When nobody answers approval in time, the flow goes on as if somebody had decided, to pay."
+    assert text("R-33", bad) == "When nobody answers ask in time, the flow goes on as if somebody had decided, to pay."
     assert only("R-33", flow(asked)) == ("R-33", "HIGH", "ask", [10, 14])
 
 

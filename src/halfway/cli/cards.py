@@ -110,9 +110,9 @@ def _each(card: Card, told: Callable[[StepLine], str], nothing: str) -> tuple[st
 
 
 def _target(card: Card) -> Iterator[str]:
-    yield _("{name} ({format}) in {file}, {steps} steps; it was only read").format(
-        name=card.name, format=card.format, file=card.file, steps=card.steps
-    )
+    one = _("{name} ({format}) in {file}, one step; it was only read")
+    several = _("{name} ({format}) in {file}, {steps} steps; it was only read")
+    yield (one if card.steps == 1 else several).format(name=card.name, format=card.format, file=card.file, steps=card.steps)
     if not card.enabled:
         yield _("it is switched off")
     yield _("run: {run}").format(run=card.run) if card.run else _("run: none was given")

@@ -37,21 +37,28 @@ BY_FORMAT: Mapping[str, Said] = MappingProxyType(
         "n8n": Said("look at the last execution that failed: GET /api/v1/executions?status=error&includeData=true"),
         "zapier": Said("look into the Zap's history for one run with the status Stopped or Errored, and write down the state of each step"),
         "make": Said("look into the scenario's history for one run with a warning or an error, and write down the state of each module"),
-        "cloudflare-workflows": Said("wrangler workflows instances describe NAME latest"),
+        "cloudflare": Said("wrangler workflows instances describe NAME latest"),
         "step-functions": Said("aws stepfunctions get-execution-history --execution-arn ARN"),
         "temporal": Said("temporal workflow show -w ID"),
         "compose": Said("docker compose ps --all"),
-        "cron": Said("crontab -l"),
-        "systemd": Said("systemctl status UNIT"),
+        "crontab": Said("crontab -l"),
+        "kubernetes": Said("kubectl get jobs --output wide"),
+        "systemd": Said("systemctl status {flow}"),
         "halfway": Said("halfway show RUN"),
     }
 )
+SETTINGS: Mapping[str, Said] = MappingProxyType(
+    {"autoreplay": Said("Is Autoreplay on for this Zap? (Zap settings → Advanced → Autoreplay)")}
+)
+"""What stands in no file, but can be looked up at one place."""
 ANYTHING_ELSE = Said("look into the log of the last run that failed for the last line of each step, and write down which ids came back")
 
 
 def question(case: Case, judged: Judgement) -> Said | None:
     """The one thing that somebody could show; nothing if all that is needed was read."""
     unread = _unread(case, judged)
+    if unread is not None and unread.what in SETTINGS:
+        return SETTINGS[unread.what]
     if unread is not None:
         return Said("Can you show {what}? {place} refers to it.", {"what": unread.what, "place": _place(unread)})
     if case.run is not None and any(reason.code == "S2" for reason in judged.reasons):
@@ -92,5 +99,5 @@ def next_step(case: Case, judged: Judgement) -> Said:
     command = next((command for prefix, command in BY_ACTION.items() if action.startswith(prefix)), None)
     if command is not None:
         return Said(command)
-    found = BY_FORMAT.get(case.flow.format, ANYTHING_ELSE)
-    return Said(found.text, {"file": case.flow.file.rpartition("/")[2]})
+    found = BY_FORMAT.get(case.flow.extra.get("engine", ""), BY_FORMAT.get(case.flow.format, ANYTHING_ELSE))
+    return Said(found.text, {"file": case.flow.file.rpartition("/")[2], "flow": case.flow.id})

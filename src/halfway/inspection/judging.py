@@ -208,7 +208,8 @@ def _limits(case: Case, findings: Sequence[Finding]) -> Iterator[Reason]:
             yield Reason("L7", finding.inference, finding.step)
     if flow.evidence_off is not None:
         yield Reason("L5", Said("nothing is kept of a run that failed"))
-    for one in flow.unread:
+    said = {step.opaque.what for step in outward(flow) if step.opaque is not None}
+    for one in (unread for unread in flow.unread if unread.what not in said):
         yield Reason("L6", Said("{what} could not be read", {"what": one.what}))
 
 

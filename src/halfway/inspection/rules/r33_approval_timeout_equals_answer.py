@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Gate, Span, Step
-from halfway.inspection.rules.common import Ways, found, line, outward, place
+from halfway.inspection.rules.common import Ways, found, line, outward, place, told
 
 DECIDED = "When nobody answers {what} in time, the flow goes on as if somebody had decided, to {later}."
 ENDED = "When nobody answers {what} in time, the flow goes on as if somebody had decided."
@@ -29,7 +29,12 @@ def _at(ways: Ways, step: Step, gate: Gate) -> Finding:
     later = step if outward(step) else next((one for one in (*ways.failing(step), *ways.after(step)) if outward(one)), None)
     if later is None:
         return found(RULE.id, severity, step, ENDED, *facts)
-    return found(RULE.id, severity, step, DECIDED, *facts, line(later), what=gate.kind, later=later.name)
+    return found(RULE.id, severity, step, DECIDED, *facts, line(later), what=_asked(ways, gate), later=later.name)
+
+
+def _asked(ways: Ways, gate: Gate) -> str:
+    """What was asked: the step that asks, where it is one."""
+    return next((told(one) for one in ways.steps if one.span == gate.span and not outward(one)), gate.kind)
 
 
 RULE = Rule(
