@@ -18,7 +18,7 @@ from halfway.inspection.model import Fact, Flow, RunLog, Starting, Trigger, Unre
 from halfway.inspection.source import Source, Unreadable
 
 ELSEWHERE = "The steps of {what} are declared elsewhere."
-_IMPORT = re.compile(r"(?m)^\s*(?:from|import) halfway\b")
+_IMPORT = re.compile(r"(?m)^[ \t]*(?:from|import) halfway\b")
 _WAYS = {
     "step": Sort.STEP,
     "transaction": Sort.TRANSACTION,
