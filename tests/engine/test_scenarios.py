@@ -79,6 +79,8 @@ def test_retry_now_the_next_attempt_does_not_wait(harness: type[Harness]) -> Non
         h.app.control.retry(run.id, "ONE", actor="kim", reason="it shall begin")
     with h.worker():
         until(lambda: calls.count("ONE") == 1 and h.record(run, "ONE").status == "PENDING")
+        with pytest.raises(Conflict, match="PENDING"):  # what is about to run has its input
+            h.app.control.retry(run.id, "ONE", actor="kim", reason="mended", input=Order().model_dump_json())
         h.app.control.retry(run.id, "ONE", actor="kim", reason="the other side is back")
         done = h.app.result(run, timeout=timedelta(seconds=60))
     assert (done.status, done.output(one)) == ("SUCCESS", 2)

@@ -36,7 +36,8 @@ from halfway.domain.turn import Turn, still
 def retry(turn: Turn, order: RetryAsked) -> None:
     step, record = target_with_spec(turn, order.step, "retry")
     _may_take_new_input(turn, order, record)
-    if not order.not_happened and record.status is RecordStatus.PENDING and record.attempts and (record.ready_at or 0) > turn.now:
+    waits = record.status is RecordStatus.PENDING and record.attempts > 0 and (record.ready_at or 0) > turn.now
+    if waits and not (order.not_happened or order.new_input):
         turn.move(record._replace(ready_at=turn.now), Trigger.REOPENED)  # the cause is gone, so the wait is over
         turn.note("step.retry_ordered", record.key, record.attempts)
         return
