@@ -12,7 +12,7 @@ from halfway.errors import Conflict
 from halfway.testing import HoldAt
 from tests.engine.harness import Calls, Harness, Order, flow, until
 from tests.faults.checks import all_is_well
-from tests.faults.zombies import HoldLater
+from tests.faults.zombies import HoldLater, without_sweep
 
 WHY = "ordered twice"
 PAIRS = 300
@@ -80,7 +80,7 @@ def test_a_cancel_while_the_end_is_about_to_be_committed_is_told_that_it_came_to
     h, other = harness(wf, points=hold), harness(wf)
     run = h.start(wf, Order())
     assert other.status(run) is RunStatus.PENDING
-    with h.worker(), ThreadPoolExecutor(1) as pool:
+    with without_sweep(h), ThreadPoolExecutor(1) as pool:
         hold.wait()
         heard: Future[str] = pool.submit(cancel, other, run)
         with pytest.raises(TimeoutError):

@@ -12,7 +12,7 @@ from halfway.testing import HoldAt
 from tests.engine.harness import Calls, Harness, Order, flow, until
 from tests.engine.recovery import DAY, PAID, pay, reach, waits, work
 from tests.faults.checks import all_is_well
-from tests.faults.zombies import HoldLater
+from tests.faults.zombies import HoldLater, without_sweep
 
 MANY = 200
 REPEATS = 500
@@ -83,7 +83,7 @@ def test_an_event_sent_between_the_decision_to_wait_and_its_commit_arrives(harne
     h, other = harness(wf, points=hold), harness(wf)
     run = h.start(wf, Order())
     assert other.status(run) is RunStatus.PENDING
-    with h.worker(slots=1), ThreadPoolExecutor(1) as pool:
+    with without_sweep(h), ThreadPoolExecutor(1) as pool:
         hold.wait()
         sending = pool.submit(pay, other, "o1", 3)
         if h.url.startswith("postgres"):

@@ -17,7 +17,7 @@ from tests.crash.processes import Worker
 from tests.engine.harness import Calls, Harness, Order, flow, until
 from tests.faults.checks import all_is_well
 from tests.faults.outages import cutting
-from tests.faults.zombies import HoldLater
+from tests.faults.zombies import HoldLater, without_sweep
 
 FLOWS = "tests.faults.test_b26_graceful_stop:flows"
 LONG = 60.0  # a lease that a machine which stands still for a moment does not miss
@@ -88,11 +88,9 @@ def test_a_result_between_its_return_and_its_commit_is_stored(harness: type[Harn
     hold = HoldLater("pump.before_commit", 2)
     h = harness(floor.wf, points=hold)
     floor.end.set()
-    worker = h.app.worker(slots=1)
     run = h.start(floor.wf, Order(id="ends"))
-    worker.start()
-    hold.wait()
-    with ThreadPoolExecutor(1) as pool:
+    with without_sweep(h) as worker, ThreadPoolExecutor(1) as pool:
+        hold.wait()
         stopping = pool.submit(worker.stop)
         until(lambda: worker.pump.stopping)
         hold.release()
