@@ -48,6 +48,23 @@ NODES = [
     {"name": f"Odd {MAIL}", "type": f"n8n-nodes-{TOKEN}.{MAIL}", "notes": BOTH, "credentials": {"x": {"id": TOKEN, "name": MAIL}}},
 ]
 LINKS = {one["name"]: {"main": [[{"node": other["name"], "type": "main", "index": 0}]]} for one, other in pairwise(NODES)}
+OWN = f"""import requests
+from halfway import Effect, Workflow
+from pydantic import BaseModel
+
+class Input(BaseModel):
+    id: str
+
+flow = Workflow("ORDER {BOTH}", Input, version=1, owner="{MAIL}", key=lambda given: "{MAIL}")
+
+@flow.step(Effect.CHANGE, name="{BOTH}")
+def pay(step, mark):
+    requests.post("https://u:{TOKEN}@pay.example/{MAIL}")
+
+@flow.approval("{MAIL}", name="{TOKEN}")
+def sign(step):
+    return 1
+"""
 FILES: Mapping[str, str] = {
     ".github/workflows/a.yml": ACTIONS,
     f"{MAIL}-{TOKEN}.yml": ACTIONS,
@@ -58,6 +75,7 @@ FILES: Mapping[str, str] = {
     "settings.json": json.dumps({"permissions": {"allow": [f"mcp__{TOKEN}__send", f"Bash(curl -X POST https://x.example/{MAIL})"]}}),
     "s.sh": f'#!/bin/sh\n# {MAIL}\nTO={MAIL}\nfor u in {MAIL}; do curl -X POST "https://u:{TOKEN}@x.example/{MAIL}"; done\n./{TOKEN}.sh\n',
     "tasks.py": f'import requests\n"""{BOTH}"""\nrequests.post("https://u:{TOKEN}@pay.example/{MAIL}", headers={{"X": "{TOKEN}"}})\n',
+    "own.py": OWN,
     f"broken-{MAIL}.yml": f"jobs: *{TOKEN}\nb: [",
     "broken.json": f'{{"jobs:": "{TOKEN}',
     "a\n::error::b\x1b[31m\u202e.sh": "#!/bin/bash\ncurl -X POST https://x.example\n",
@@ -86,7 +104,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[str,
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         found = {form: answered(".", "--all", "--format", form, "--run", "run.log") for form in ("text", "md", "json", "sarif")}
-        return found | {
+        emitted = {f"as a workflow: {name}": answered(name, "--emit-workflow") for name in (".github", "n8n.json", "own.py")}
+        return found | emitted | {
             "a broken file": answered(f"broken-{MAIL}.yml"),
             "no file": answered(f"nothing/{MAIL}\n::error::x"),
             "no suppressions": answered(".", "--suppressions", f"{MAIL}.toml"),
