@@ -115,6 +115,7 @@ class Source:
     path: str  # as it is shown
     text: str
     unread: dict[str, str] = field(default_factory=dict[str, str], compare=False)  # by kind, why it could not be read as that
+    _quotes: dict[int, str] = field(default_factory=dict[int, str], compare=False)  # an export is often one line, and each step quotes it
 
     @cached_property
     def lines(self) -> list[str]:
@@ -128,7 +129,9 @@ class Source:
 
     def fact(self, span: Span) -> Fact:
         """The line at a place, made safe to show."""
-        return Fact(span, quoted(self.line(span.line)))
+        if span.line not in self._quotes:
+            self._quotes[span.line] = quoted(self.line(span.line))
+        return Fact(span, self._quotes[span.line])
 
     @cached_property
     def json(self) -> Node | None:
