@@ -141,6 +141,9 @@ def test_no_text_makes_a_line_of_the_card(answers: Mapping[str, tuple[str, str]]
         ("many.sh", "#!/bin/bash\n" + "curl -X POST https://a.example\n" * 1_001, "the flow has more than 1,000 steps"),
         ("fences.md", "```ts\nclass A extends WorkflowEntrypoint {}\n```\n" * 201, "the page has more than 200 blocks of code"),
         ("lines.yml", "\n" * 500_000, ""),
+        ("words.sh", "#!/bin/bash\ncurl -X POST https://a.example " + "a " * 2_001, "a command has more than 2,000 words"),
+        ("large.sh", "#!/bin/bash\n" + "a;" * 300_000, "the script is larger than 512 KiB"),
+        ("large.yml", "on: push\njobs: " + "a " * 300_000, "it is YAML of more than 512 KiB"),
     ],
 )
 def test_what_is_made_to_never_end_is_left_out_and_told(tmp_path: Path, name: str, text: str, why: str) -> None:

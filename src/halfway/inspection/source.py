@@ -14,6 +14,7 @@ from halfway.inspection.quoting import quoted
 DEEPEST = 100  # levels of a tree
 MOST_NODES = 500_000
 MOST_OF_YAML = 50_000  # also through aliases, which name a part again; its parser is slow
+LONGEST_YAML = 2**19  # characters
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -286,6 +287,8 @@ def _yaml(source: Source) -> Node:
     from ruamel.yaml import YAML  # noqa: PLC0415
     from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 
+    if len(source.text) > LONGEST_YAML:
+        raise Unreadable("it is YAML of more than 512 KiB")
     reader: Any = YAML(typ="safe", pure=True)
     try:
         return _Yaml(source, reader.parse(source.text)).whole()
