@@ -105,12 +105,16 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[str,
         patch.chdir(folder)
         found = {form: answered(".", "--all", "--format", form, "--run", "run.log") for form in ("text", "md", "json", "sarif")}
         emitted = {f"as a workflow: {name}": answered(name, "--emit-workflow") for name in (".github", "n8n.json", "own.py")}
-        return found | emitted | {
-            "a broken file": answered(f"broken-{MAIL}.yml"),
-            "no file": answered(f"nothing/{MAIL}\n::error::x"),
-            "no suppressions": answered(".", "--suppressions", f"{MAIL}.toml"),
-            "no action": answered("--explain", f"\n::error::{BOTH}"),
-        }
+        return (
+            found
+            | emitted
+            | {
+                "a broken file": answered(f"broken-{MAIL}.yml"),
+                "no file": answered(f"nothing/{MAIL}\n::error::x"),
+                "no suppressions": answered(".", "--suppressions", f"{MAIL}.toml"),
+                "no action": answered("--explain", f"\n::error::{BOTH}"),
+            }
+        )
 
 
 def test_no_secret_and_no_address_leaves_wherever_it_stands(answers: Mapping[str, tuple[str, str]]) -> None:
