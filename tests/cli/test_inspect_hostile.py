@@ -147,6 +147,8 @@ def test_no_text_makes_a_line_of_the_card(answers: Mapping[str, tuple[str, str]]
         ("lines.yml", "\n" * 500_000, ""),
         ("words.sh", "#!/bin/bash\ncurl -X POST https://a.example " + "a " * 2_001, "a command has more than 2,000 words"),
         ("large.sh", "#!/bin/bash\n" + "a;" * 300_000, "the script is larger than 512 KiB"),
+        ("large.ts", "export class A extends WorkflowEntrypoint {}\n" + "a@b." * 140_000, "it is TypeScript of more than 512 KiB"),
+        ("values.json", '{"nodes": [' + "1," * 150_000 + "1]}", "has more than 150,000 values"),
         ("large.yml", "on: push\njobs: " + "a " * 300_000, "it is YAML of more than 512 KiB"),
     ],
 )

@@ -12,8 +12,8 @@ from halfway.inspection.model import Fact, Span
 from halfway.inspection.quoting import quoted
 
 DEEPEST = 100  # levels of a tree
-MOST_NODES = 500_000
-MOST_OF_YAML = 50_000  # also through aliases, which name a part again; its parser is slow
+MOST_NODES = 150_000
+MOST_OF_YAML = 30_000  # also through aliases, which name a part again; its parser is slow
 LONGEST_YAML = 2**19  # characters
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
