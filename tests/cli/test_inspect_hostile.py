@@ -48,6 +48,23 @@ NODES = [
     {"name": f"Odd {MAIL}", "type": f"n8n-nodes-{TOKEN}.{MAIL}", "notes": BOTH, "credentials": {"x": {"id": TOKEN, "name": MAIL}}},
 ]
 LINKS = {one["name"]: {"main": [[{"node": other["name"], "type": "main", "index": 0}]]} for one, other in pairwise(NODES)}
+OWN = f"""import requests
+from halfway import Effect, Workflow
+from pydantic import BaseModel
+
+class Input(BaseModel):
+    id: str
+
+flow = Workflow("ORDER {BOTH}", Input, version=1, owner="{MAIL}", key=lambda given: "{MAIL}")
+
+@flow.step(Effect.CHANGE, name="{BOTH}")
+def pay(step, mark):
+    requests.post("https://u:{TOKEN}@pay.example/{MAIL}")
+
+@flow.approval("{MAIL}", name="{TOKEN}")
+def sign(step):
+    return 1
+"""
 FILES: Mapping[str, str] = {
     ".github/workflows/a.yml": ACTIONS,
     f"{MAIL}-{TOKEN}.yml": ACTIONS,
@@ -58,6 +75,7 @@ FILES: Mapping[str, str] = {
     "settings.json": json.dumps({"permissions": {"allow": [f"mcp__{TOKEN}__send", f"Bash(curl -X POST https://x.example/{MAIL})"]}}),
     "s.sh": f'#!/bin/sh\n# {MAIL}\nTO={MAIL}\nfor u in {MAIL}; do curl -X POST "https://u:{TOKEN}@x.example/{MAIL}"; done\n./{TOKEN}.sh\n',
     "tasks.py": f'import requests\n"""{BOTH}"""\nrequests.post("https://u:{TOKEN}@pay.example/{MAIL}", headers={{"X": "{TOKEN}"}})\n',
+    "own.py": OWN,
     f"broken-{MAIL}.yml": f"jobs: *{TOKEN}\nb: [",
     "broken.json": f'{{"jobs:": "{TOKEN}',
     "a\n::error::b\x1b[31m\u202e.sh": "#!/bin/bash\ncurl -X POST https://x.example\n",
@@ -86,12 +104,17 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[str,
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         found = {form: answered(".", "--all", "--format", form, "--run", "run.log") for form in ("text", "md", "json", "sarif")}
-        return found | {
-            "a broken file": answered(f"broken-{MAIL}.yml"),
-            "no file": answered(f"nothing/{MAIL}\n::error::x"),
-            "no suppressions": answered(".", "--suppressions", f"{MAIL}.toml"),
-            "no action": answered("--explain", f"\n::error::{BOTH}"),
-        }
+        emitted = {f"as a workflow: {name}": answered(name, "--emit-workflow") for name in (".github", "n8n.json", "own.py")}
+        return (
+            found
+            | emitted
+            | {
+                "a broken file": answered(f"broken-{MAIL}.yml"),
+                "no file": answered(f"nothing/{MAIL}\n::error::x"),
+                "no suppressions": answered(".", "--suppressions", f"{MAIL}.toml"),
+                "no action": answered("--explain", f"\n::error::{BOTH}"),
+            }
+        )
 
 
 def test_no_secret_and_no_address_leaves_wherever_it_stands(answers: Mapping[str, tuple[str, str]]) -> None:
@@ -122,6 +145,11 @@ def test_no_text_makes_a_line_of_the_card(answers: Mapping[str, tuple[str, str]]
         ("many.sh", "#!/bin/bash\n" + "curl -X POST https://a.example\n" * 1_001, "the flow has more than 1,000 steps"),
         ("fences.md", "```ts\nclass A extends WorkflowEntrypoint {}\n```\n" * 201, "the page has more than 200 blocks of code"),
         ("lines.yml", "\n" * 500_000, ""),
+        ("words.sh", "#!/bin/bash\ncurl -X POST https://a.example " + "a " * 2_001, "a command has more than 2,000 words"),
+        ("large.sh", "#!/bin/bash\n" + "a;" * 300_000, "the script is larger than 512 KiB"),
+        ("large.ts", "export class A extends WorkflowEntrypoint {}\n" + "a@b." * 140_000, "it is TypeScript of more than 512 KiB"),
+        ("values.json", '{"nodes": [' + "1," * 150_000 + "1]}", "has more than 150,000 values"),
+        ("large.yml", "on: push\njobs: " + "a " * 300_000, "it is YAML of more than 512 KiB"),
     ],
 )
 def test_what_is_made_to_never_end_is_left_out_and_told(tmp_path: Path, name: str, text: str, why: str) -> None:

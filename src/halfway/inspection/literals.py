@@ -8,6 +8,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from halfway.inspection.quoting import safe
+
 LONGEST_NAME = 28
 LONGEST_TEXT = 200
 # What tools read out of comments; a quote gives no orders to them.
@@ -38,14 +40,16 @@ class Names:
 
 
 def plain(text: str) -> str:
-    """What is left of a text in small letters, digits and underscores."""
-    letters = unicodedata.normalize("NFKD", re.sub(r"([a-z])([A-Z])", r"\1 \2", text[:400])).encode("ascii", "ignore").decode()
+    """What is left of a text in small letters, digits and underscores, secrets and addresses of persons taken out."""
+    # In a name an address could not be told from words, so it is looked for before.
+    shown = safe(unicodedata.normalize("NFKD", text))
+    letters = re.sub(r"([a-z])([A-Z])", r"\1 \2", shown[:400]).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9]+", "_", letters.lower()).strip("_")
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks, signs that are not seen, and halves of letters."""
-    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    """The text without line breaks, signs that are not seen, halves of letters, secrets, and addresses of persons."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in safe(text)).split())
     return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 1] + "…"
 
 

@@ -12,8 +12,9 @@ from halfway.inspection.model import Fact, Span
 from halfway.inspection.quoting import quoted
 
 DEEPEST = 100  # levels of a tree
-MOST_NODES = 500_000
-MOST_OF_YAML = 50_000  # also through aliases, which name a part again; its parser is slow
+MOST_NODES = 150_000
+MOST_OF_YAML = 30_000  # also through aliases, which name a part again; its parser is slow
+LONGEST_YAML = 2**19  # characters
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -115,6 +116,7 @@ class Source:
     path: str  # as it is shown
     text: str
     unread: dict[str, str] = field(default_factory=dict[str, str], compare=False)  # by kind, why it could not be read as that
+    _quotes: dict[int, str] = field(default_factory=dict[int, str], compare=False)  # an export is often one line, and each step quotes it
 
     @cached_property
     def lines(self) -> list[str]:
@@ -128,7 +130,9 @@ class Source:
 
     def fact(self, span: Span) -> Fact:
         """The line at a place, made safe to show."""
-        return Fact(span, quoted(self.line(span.line)))
+        if span.line not in self._quotes:
+            self._quotes[span.line] = quoted(self.line(span.line))
+        return Fact(span, self._quotes[span.line])
 
     @cached_property
     def json(self) -> Node | None:
@@ -283,6 +287,8 @@ def _yaml(source: Source) -> Node:
     from ruamel.yaml import YAML  # noqa: PLC0415
     from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 
+    if len(source.text) > LONGEST_YAML:
+        raise Unreadable("it is YAML of more than 512 KiB")
     reader: Any = YAML(typ="safe", pure=True)
     try:
         return _Yaml(source, reader.parse(source.text)).whole()

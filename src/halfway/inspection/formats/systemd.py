@@ -71,21 +71,20 @@ def unit_flows(source: Source, given: Given) -> Iterator[Flow]:
 def _settings(source: Source) -> dict[str, list[Setting]]:
     """The settings by section and key; a value that goes on below is one."""
     found: dict[str, list[Setting]] = {}
-    section, held, first = "", "", 0
+    section, held, first = "", list[str](), 0
     for number, line in enumerate(source.lines, 1):
         heading = _SECTION.match(line)
         if heading:
-            section, held = heading[1], ""
+            section, held = heading[1], []
             continue
         if not held and (not line.strip() or line.lstrip()[:1] in "#;"):
             continue
         first = first if held else number
-        held += line
-        if held.endswith("\\"):
-            held = held[:-1] + " "
+        if line.endswith("\\"):
+            held.append(line[:-1] + " ")
             continue
-        key, sign, value = held.partition("=")
-        held = ""
+        key, sign, value = "".join((*held, line)).partition("=")
+        held = []
         if section and sign:
             at = f"{section}.{key.strip()}"
             found.setdefault(at, []).append(Setting(value.strip(), source.span(first, number, at)))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(?:ts|tsx|typescript|js|jsx|javascript)\b")
 MOST_BLOCKS = 200
+LONGEST = 2**19  # characters
 _FENCED = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*(?:ts|tsx|typescript|js|jsx|javascript)\b", re.MULTILINE)
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "function_declaration", "method_definition", "generator_function"})
 _WRAPPING = frozenset({"await_expression", "parenthesized_expression", "non_null_expression", "as_expression", "satisfies_expression"})
@@ -72,6 +73,8 @@ def parsed(source: Source) -> Program:
     from tree_sitter import Language, Parser  # noqa: PLC0415
     from tree_sitter_typescript import language_tsx, language_typescript  # noqa: PLC0415
 
+    if len(source.text) > LONGEST:
+        raise Unreadable("it is TypeScript of more than 512 KiB")
     has_tags = source.path.endswith((".tsx", ".jsx"))
     parser = Parser(Language(language_tsx() if has_tags else language_typescript()))
     root = parser.parse(source.text.encode("utf-8", "replace")).root_node

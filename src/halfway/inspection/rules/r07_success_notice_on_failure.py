@@ -29,12 +29,12 @@ def _passes(ways: Ways, failed: Step, notice: Step) -> bool:
     """Whether a failure of the one does not keep from the other."""
     if not outward(failed) or not failed.fallible:
         return False
-    passed_over = failed.on_error in (OnError.CONTINUE, OnError.SWALLOW) and notice in ways.after(failed)
+    passed_over = failed.on_error in (OnError.CONTINUE, OnError.SWALLOW) and ways.is_after(failed, notice)
     if Mark.SUCCESS_NOTICE not in notice.marks:  # a mark on the way of a failure may well say `failed`, and one before an effect `begun`
         return passed_over and not any(outward(one) for one in ways.after(notice))
     if passed_over or notice in ways.failing(failed) or ways.joined(failed, notice) is When.ALWAYS:
         return True
-    return _ALWAYS.search(notice.condition) is not None and notice in ways.after(failed)
+    return _ALWAYS.search(notice.condition) is not None and ways.is_after(failed, notice)
 
 
 RULE = Rule(

@@ -19,12 +19,13 @@ _ASKS = re.compile(r"\b(?:outcome|conclusion)\b")
 
 def check(case: Case) -> Iterator[Finding]:
     ways = Ways(case.flow)
+    every = [one for one in ways.steps if not _ASKS.search(one.condition)]
+    ids = frozenset(one.id for one in every)
     for step in ways.outward():
         if not step.fallible or step.on_error not in (OnError.CONTINUE, OnError.SWALLOW):
             continue
-        unasked = [one for one in ways.steps if one.id != step.id and not _ASKS.search(one.condition)]
-        needing = next((one for one in unasked if step.id in one.needs_output_of), None)
-        after = None if needing is not None or only_tells(step) else _built(ways.after(step), unasked)
+        needing = next((one for one in every if one.id != step.id and step.id in one.needs_output_of), None)
+        after = None if needing is not None or only_tells(step) else _built(ways.after(step), ids)
         if needing is not None:
             yield found(RULE.id, Severity.HIGH, step, NEEDS, line(needing), later=needing.name)
         elif after is not None:
@@ -34,8 +35,8 @@ def check(case: Case) -> Iterator[Finding]:
             yield found(RULE.id, Severity.MEDIUM, step, ENDS)
 
 
-def _built(after: tuple[Step, ...], unasked: list[Step]) -> Step | None:
-    return next((one for one in after if outward(one) and one in unasked), None)
+def _built(after: tuple[Step, ...], unasked: frozenset[str]) -> Step | None:
+    return next((one for one in after if one.id in unasked and outward(one)), None)
 
 
 RULE = Rule(

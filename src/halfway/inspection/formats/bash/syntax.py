@@ -15,7 +15,9 @@ from halfway.inspection.model import OnError
 from halfway.inspection.source import Unreadable
 
 DEEPEST = 120
-MOST_COMMANDS = 20_000
+LONGEST = 2**19  # characters
+MOST_COMMANDS = 5_000
+MOST_WORDS = 2_000  # of a command
 MOST_CALLS = 5  # functions within functions
 _EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
 _MASK = re.compile(r"halfwayexpr(\d+)x")
@@ -47,6 +49,8 @@ class Around:
 
 def read(text: str, *, stops: bool = False, pipefail: bool = False) -> Script:
     """The commands of a text; `stops` and `pipefail` are what its shell was started with."""
+    if len(text) > LONGEST:
+        raise Unreadable("the script is larger than 512 KiB")
     masked, expressions = _masked(text)
     walk = _Walk(expressions, stops, pipefail)
     root = _parser().parse(masked.encode("utf-8", "replace")).root_node
@@ -257,6 +261,8 @@ class _Walk:
     def walk_command(self, node: Node, around: Around) -> None:
         # What the words are made of is done first, and its failure does not stop the command.
         self._substitutions(node, replace(around, fate=OnError.CONTINUE, into=around.into))
+        if len(node.children) > MOST_WORDS:
+            raise Unreadable(f"line {self._line(node)}: a command has more than {MOST_WORDS:,} words")
         words = self._words(node, around)
         settings = tuple(self._setting(child, around) for child in node.children if child.type == "variable_assignment")
         for child in node.children:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given
@@ -54,10 +54,13 @@ def units(calling: Calling) -> list[Unit]:
     for name, node in calling.root.get("jobs").items():
         jobs[name] = Job(calling.prefix + name, node, calling.root, keyed(node.get("steps")), jobs)
     done: dict[str, list[Unit]] = {}
-    for name in _order(jobs):
-        before = tuple(need.text for need in jobs[name].node.get("needs").each())
-        happened = any(happens(unit.drafts) for other in _before(name, jobs) for unit in done.get(other, ()))
+    acted: dict[str, bool] = {}  # whether something has happened when the job is done, in it or before it
+    needs = {name: tuple(need.text for need in job.node.get("needs").each()) for name, job in jobs.items()}
+    for name in _order(needs):
+        before = needs[name]
+        happened = any(acted.get(need, False) for need in before)
         done[name] = [] if never(jobs[name].node.get("if").text) else list(_unit(name, jobs[name], before, calling, happened))
+        acted[name] = happened or any(happens(unit.drafts) for unit in done[name])
     return [unit for name in done for unit in _wired(done[name], done)]
 
 
@@ -69,25 +72,15 @@ def _wired(mine: list[Unit], done: dict[str, list[Unit]]) -> Iterator[Unit]:
         yield replace(unit, needs=tuple(need for need in unit.needs if need in own) + tuple(names))
 
 
-def _order(jobs: dict[str, Job]) -> list[str]:
-    found: list[str] = []
-    left = list(jobs)
+def _order(needs: Mapping[str, tuple[str, ...]]) -> list[str]:
+    found: dict[str, None] = {}
+    left = list(needs)
     while left:
-        ready = [name for name in left if all(need.text in found or need.text not in jobs for need in jobs[name].node.get("needs").each())]
+        ready = [name for name in left if all(need in found or need not in needs for need in needs[name])]
         ready = ready or left[:1]  # a circle is no order; the file's will do
-        found += ready
-        left = [name for name in left if name not in ready]
-    return found
-
-
-def _before(name: str, jobs: dict[str, Job]) -> set[str]:
-    found, waiting = set[str](), [name]
-    while waiting:
-        for need in jobs[waiting.pop()].node.get("needs").each():
-            if need.text in jobs and need.text not in found:
-                found.add(need.text)
-                waiting.append(need.text)
-    return found
+        found |= dict.fromkeys(ready)
+        left = [name for name in left if name not in found]
+    return list(found)
 
 
 def _unit(name: str, job: Job, before: tuple[str, ...], calling: Calling, happened: bool) -> Iterator[Unit]:

@@ -76,11 +76,14 @@ class Guards:
 
     def _repeats_sorted_out(self, name: str) -> Span | None:
         """Where records that an earlier run had are taken out."""
-        for one in self.drawing.nodes:
-            kept = self.drawing.nodes[one].get("parameters", "operation").text == "removeItemsSeenInPreviousExecutions"
-            if kept and one not in self.drawing.disabled and name in self.drawing.graph.downstream([one]):
-                return drawn.place(self.drawing.nodes[one])
-        return None
+        sorting = next((one for one in self._sorting if name in self.drawing.graph.downstream([one])), None)
+        return None if sorting is None else drawn.place(self.drawing.nodes[sorting])
+
+    @cached_property
+    def _sorting(self) -> tuple[str, ...]:
+        kept = "removeItemsSeenInPreviousExecutions"
+        nodes = (one for one, node in self.drawing.nodes.items() if node.get("parameters", "operation").text == kept)
+        return tuple(one for one in nodes if one not in self.drawing.disabled)
 
     def _asked_about(self, branch: str) -> set[str]:
         """The nodes whose records a condition looks at."""
@@ -106,13 +109,19 @@ class Guards:
 
     def _gate(self, name: str) -> Gate | None:
         """The person who must answer before the node runs."""
+        return next((gate for one, gate in self._gates.items() if one != name and name in self.drawing.graph.downstream([one])), None)
+
+    @cached_property
+    def _gates(self) -> Mapping[str, Gate]:
+        """The nodes that wait for a person."""
+        found: dict[str, Gate] = {}
         for one, node in self.drawing.nodes.items():
             asks = node.get("parameters", "operation").text == "sendAndWait"
             waits = drawn.short(node) == "wait" and node.get("parameters", "resume").text in ("webhook", "form")
-            if (asks or waits) and one not in self.drawing.disabled and one != name and name in self.drawing.graph.downstream([one]):
+            if (asks or waits) and one not in self.drawing.disabled:
                 limit = node.get("parameters", "options", "limitWaitTime") if asks else node.get("parameters", "limitWaitTime")
-                return Gate("approval" if asks else "wait", drawn.place(self.drawing.nodes[one]), timeout_answers=bool(limit))
-        return None
+                found[one] = Gate("approval" if asks else "wait", drawn.place(node), timeout_answers=bool(limit))
+        return found
 
 
 def _said(node: Node) -> str:

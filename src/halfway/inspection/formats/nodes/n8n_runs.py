@@ -140,7 +140,7 @@ class _Flat:
     """Unfolds such a list within bounds; a value that contains itself ends there."""
 
     def __init__(self, values: Sequence[Node], data: Node) -> None:
-        self._values, self._data, self._left = values, data, MOST_NODES // 5
+        self._values, self._data, self._left = values, data, MOST_NODES // 2
 
     def node(self, place: int, path: str, depth: int) -> Node:
         self._left -= 1

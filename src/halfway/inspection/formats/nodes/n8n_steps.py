@@ -171,14 +171,11 @@ class Steps:
     def _circle(self, name: str) -> str | None:
         """The node that hands over one part after the other, if this one is in its circle."""
         graph = self.drawing.graph
-        return next(
-            (
-                one
-                for one in self.drawing.nodes
-                if self.drawing.role(one, "circling") and {one, name} <= graph.downstream([name]) and one != name
-            ),
-            None,
-        )
+        return next((one for one in self._circling if one != name and {one, name} <= graph.downstream([name])), None)
+
+    @cached_property
+    def _circling(self) -> tuple[str, ...]:
+        return tuple(one for one in self.drawing.nodes if self.drawing.role(one, "circling"))
 
     def _many(self, name: str) -> bool:
         """Whether the node runs for many records: in a circle, or behind what makes many of one and before what makes one of many."""
@@ -186,9 +183,13 @@ class Steps:
             return False
         if self._circle(name) is not None:
             return True
+        return name in self._behind_many
+
+    @cached_property
+    def _behind_many(self) -> set[str]:
         many = [one for one in self.drawing.nodes if self.drawing.role(one, "many") and not self.drawing.role(one, "circling")]
         one = {one for one in self.drawing.nodes if self.drawing.role(one, "one")}
-        return name in self.drawing.graph.downstream(many, around=one)
+        return self.drawing.graph.downstream(many, around=one)
 
     def _timeout(self, node: Node) -> tuple[float | None, bool]:
         """Seconds, and whether such a node has any; a request without one waits as long as the engine says."""
@@ -202,8 +203,12 @@ class Steps:
         leads = any(link.when is When.ERROR for link in self.drawing.graph.after.get(name, ()))
         return OnError.SWALLOW if way is OnError.ROUTE and not leads else way
 
+    @cached_property
+    def givers(self) -> Mapping[str, frozenset[str]]:
+        """By node, the nodes whose records its parameters use; a long flow asks for each pair."""
+        return {name: self._givers(name) for name in self.drawing.nodes}
+
     def _givers(self, name: str) -> frozenset[str]:
-        """The nodes whose records the parameters of a node use."""
         found: set[str] = set()
         graph = self.drawing.graph if self._circle(name) is None else self.drawing.forward
         for _, leaf in parts.leaves(self.drawing.nodes[name].get("parameters")):
@@ -212,7 +217,7 @@ class Steps:
         return frozenset(found)
 
     def _needs(self, name: str) -> tuple[str, ...]:
-        givers = self._givers(name)
+        givers = self.givers[name]
         return tuple(one for one in self.kept if one in givers and one != name)
 
     def _kept(self, name: str) -> tuple[Span, ...]:
@@ -223,7 +228,7 @@ class Steps:
         found: list[Span] = []
         for later in self.drawing.graph.downstream([name]) - {name}:
             stores = (other := self.done[later].effect) is not None and bool(other.kinds & _STORES)
-            if (stores or drawn.short(self.drawing.nodes[later]) == "respondtowebhook") and name in self._givers(later):
+            if (stores or drawn.short(self.drawing.nodes[later]) == "respondtowebhook") and name in self.givers[later]:
                 found.append(drawn.place(self.drawing.nodes[later]))
         return tuple(sorted(found))
 

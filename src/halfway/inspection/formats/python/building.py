@@ -81,10 +81,11 @@ def steps(walk: Walk) -> tuple[tuple[Step, ...], tuple[Edge, ...]]:
     shown = [index for index, at in enumerate(home) if at == index]
     ids = _ids([every[index] for index in shown])
     named = {id(every[index]): every[index].name for index in shown}
+    given = [frozenset(results(one.node, one.statement)) for one in every]
     made: list[Step] = []
     for order, index in enumerate(shown):
         step = _step(every[index], every, named, walk.program)
-        made.append(replace(step, id=ids[order], order=order, needs_output_of=_needs(every, index, shown, ids)))
+        made.append(replace(step, id=ids[order], order=order, needs_output_of=_needs(every, given, index, shown, ids)))
     at = {index: ids[order] for order, index in enumerate(shown)}
     return tuple(made), tuple(_edges(walk, home, at))
 
@@ -184,7 +185,7 @@ def _edges(walk: Walk, home: list[int | None], at: dict[int, str]) -> Iterator[E
     return (Edge(one, two, when) for (one, two), when in made.items())
 
 
-def _needs(every: list[Found], index: int, shown: list[int], ids: list[str]) -> tuple[str, ...]:
+def _needs(every: list[Found], given: list[frozenset[str]], index: int, shown: list[int], ids: list[str]) -> tuple[str, ...]:
     one = every[index]
     used = {node.id for node in ast.walk(one.node) if isinstance(node, ast.Name)}
     return tuple(
@@ -193,7 +194,7 @@ def _needs(every: list[Found], index: int, shown: list[int], ids: list[str]) -> 
         if other < index
         and not _plain(every[other])
         and every[other].around.frame.function is one.around.frame.function
-        and used & set(results(every[other].node, every[other].statement))
+        and used & given[other]
     )
 
 

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from halfway.inspection.formats.python.frames import Frame
-from halfway.inspection.formats.python.names import statements
 from halfway.inspection.model import Span
 
 HOPS = 3
@@ -17,7 +16,7 @@ def kept(call: ast.expr, statement: ast.stmt, frame: Frame) -> tuple[Span, ...]:
     """The places, the first of each line; none if the result is dropped or only asked whether it went well."""
     found = list(_kept_at_once(call, statement, frame))
     for name in results(call, statement):
-        found.extend(_uses(name, statement, frame, HOPS))
+        found.extend(_uses(name, statement, frame, HOPS, set()))
     return tuple(dict.fromkeys(found))
 
 
@@ -66,25 +65,25 @@ def results(call: ast.AST, statement: ast.stmt) -> list[str]:
             return []
 
 
-def _uses(name: str, after: ast.stmt, frame: Frame, hops: int) -> Iterator[Span]:
-    """Where a name, or a name made from it, is kept later on."""
-    body = frame.function.body if frame.function is not None else frame.module.tree.body
-    for node in statements(body):
+def _uses(name: str, after: ast.stmt, frame: Frame, hops: int, seen: set[tuple[str, ast.stmt, int]]) -> Iterator[Span]:
+    """Where a name, or a name made from it, is kept later on; names that are made of each other are followed once."""
+    if (name, after, hops) in seen:
+        return
+    seen.add((name, after, hops))
+    for node in frame.module.statements_with(name, frame.function):
         if (
-            not isinstance(node, ast.stmt)
-            or node.lineno < after.lineno
+            node.lineno < after.lineno
             or node is after
             or isinstance(node, (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Raise))
+            or not any(_means(one, name) for one in ast.walk(node))
         ):
-            continue
-        if not any(_means(one, name) for one in ast.walk(node)):
             continue
         if _stores(node):
             yield frame.module.span(node)
         elif isinstance(node, ast.Assign) and hops:
             for target in node.targets:
                 if isinstance(target, ast.Name) and target.id != name:
-                    yield from _uses(target.id, node, frame, hops - 1)
+                    yield from _uses(target.id, node, frame, hops - 1, seen)
 
 
 def _means(node: ast.AST, name: str) -> bool:

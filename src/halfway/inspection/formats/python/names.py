@@ -7,9 +7,10 @@ import posixpath
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from halfway.inspection.formats import Given
 from halfway.inspection.model import Fact, Span
@@ -63,6 +64,24 @@ class Module:
 
     source: Source
     tree: ast.Module
+    _inside: dict[Function | None, tuple[ast.AST, ...]] = field(default_factory=dict[Any, Any])
+    _with: dict[Function | None, dict[str, list[ast.stmt]]] = field(default_factory=dict[Any, Any])
+
+    def inside(self, function: Function | None) -> tuple[ast.AST, ...]:
+        """All nodes of a function, or of what stands in none, but those of functions and classes within; kept, because each step asks."""
+        if function not in self._inside:
+            self._inside[function] = tuple(statements(self.tree.body if function is None else function.body))
+        return self._inside[function]
+
+    def statements_with(self, name: str, function: Function | None) -> Sequence[ast.stmt]:
+        """The statements of those in which the name stands, in their order."""
+        if function not in self._with:
+            found = self._with[function] = dict[str, list[ast.stmt]]()
+            for one in self.inside(function):
+                if isinstance(one, ast.stmt):
+                    for used in {node.id for node in ast.walk(one) if isinstance(node, ast.Name)}:
+                        found.setdefault(used, []).append(one)
+        return self._with[function].get(name, ())
 
     @cached_property
     def package(self) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from halfway.inspection.formats.python.frames import Frame, dotted
 from halfway.inspection.formats.python.kept import results
 from halfway.inspection.formats.python.marks import takes_back
-from halfway.inspection.formats.python.names import statements
 from halfway.inspection.formats.python.walk import Found
 from halfway.inspection.model import Repeating, Undo
 
@@ -69,8 +68,7 @@ def _tolerant(found: Found, back: Found) -> bool:
 def _stacked(found: Found) -> Undo | None:
     """`undos.append(cancel)` beside the effect, and a loop over them; without the loop it is never reached."""
     frame = found.around.frame
-    body = frame.function.body if frame.function is not None else frame.module.tree.body
-    nodes = list(statements(body))
+    nodes = frame.module.inside(frame.function)
     pushes = [node for node in nodes if isinstance(node, ast.Call) and _pushes(node)]
     if not pushes:
         return None
