@@ -52,9 +52,8 @@ def _over_both(repeater: Repeater, step: Step, later: Step) -> bool:
 
 
 def _severity(step: Step) -> Severity:
-    known = step.effect is not None and (step.effect.certain or repeatability(step) is Repeatable.NO)
     if kinds(step) & {Kind.MONEY, Kind.RECORD}:
-        return Severity.BLOCKER if known else Severity.MEDIUM
+        return Severity.BLOCKER if repeatability(step) is Repeatable.NO else Severity.MEDIUM
     if repeatability(step) is Repeatable.NO:
         return Severity.HIGH
     return Severity.LOW if kinds(step) == UNKNOWN_KIND else Severity.MEDIUM

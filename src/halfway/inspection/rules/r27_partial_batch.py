@@ -44,6 +44,8 @@ def _is_batch(step: Step) -> bool:
 
 
 def _judged(step: Step) -> tuple[Severity, str] | None:
+    if step.effect is not None and step.effect.told.startswith("DELETE ") and kinds(step) <= DELETED | {Kind.UNKNOWN}:
+        return None  # what is deleted already is not deleted a second time
     if exposed(step):
         # Of the jobs of a matrix those that failed can be done again alone.
         severity = Severity.LOW if tells_team(step) or "fail_fast" in step.extra else Severity.MEDIUM
