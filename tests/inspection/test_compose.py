@@ -156,5 +156,6 @@ def test_odd_services_do_no_harm(service: str) -> None:
 
 
 def test_a_shell_as_entrypoint_is_told_by_the_command_what_to_do() -> None:
-    text = "services:\n  init:\n    image: acme/init\n    entrypoint: /bin/bash\n    command:\n      - -c\n      - |\n        mkdir -p /a\n        exec /prepare db\n"
+    text = "services:\n  init:\n    image: acme/init\n    entrypoint: /bin/bash\n"
+    text += "    command:\n      - -c\n      - |\n        mkdir -p /a\n        exec /prepare db\n"
     assert [step.opaque and step.opaque.what for step in only(READER, "compose.yml", text).steps] == ["/prepare"]
