@@ -202,3 +202,9 @@ def test_odd_references_do_no_harm() -> None:
 
 def test_other_xml_is_left_alone() -> None:
     assert not READER.takes(Source("x.xml", "<process/>"))
+
+
+def test_a_process_that_does_not_run_is_a_drawing_beside_one_that_does() -> None:
+    drawn = '<bpmn:process id="drawn" isExecutable="false"><bpmn:serviceTask id="a"/></bpmn:process>'
+    text = (HEAD + SAGA + TAIL).replace("</bpmn:definitions>", f"{drawn}</bpmn:definitions>")
+    assert only(READER, "trip.bpmn", text).id == "trip"

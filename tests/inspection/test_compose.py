@@ -153,3 +153,9 @@ def test_other_texts_are_left_alone(text: str) -> None:
 )
 def test_odd_services_do_no_harm(service: str) -> None:
     assert len(read(READER, "compose.yml", f"services:\n  a: {service}\n")) <= 1
+
+
+def test_a_shell_as_entrypoint_is_told_by_the_command_what_to_do() -> None:
+    text = "services:\n  init:\n    image: acme/init\n    entrypoint: /bin/bash\n"
+    text += "    command:\n      - -c\n      - |\n        mkdir -p /a\n        exec /prepare db\n"
+    assert [step.opaque and step.opaque.what for step in only(READER, "compose.yml", text).steps] == ["/prepare"]

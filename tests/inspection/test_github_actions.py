@@ -554,9 +554,11 @@ def test_other_shells_are_not_guessed_at() -> None:
             steps:
               - name: Ship
                 shell: python
+                run: import requests
+              - shell: python
                 run: print(1)
     """)
-    assert [step.opaque and step.opaque.what for step in flow.steps] == ["python"]
+    assert [step.opaque and step.opaque.what for step in flow.steps] == ["python"]  # nothing of the second leaves the machine
 
 
 @pytest.mark.parametrize(

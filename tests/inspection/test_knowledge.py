@@ -710,3 +710,10 @@ def test_odd_texts_lead_nowhere_and_break_nothing(base: Knowledge, text: str) ->
 def test_an_update_that_adds_is_seen_only_behind_its_set(base: Knowledge) -> None:
     assert row_of(base.call("cur.execute", {"0": "update t set a = 1 where b = 2"})) == "db.update"
     assert row_of(base.call("cur.execute", {"0": "update t set a = t.a + 1"})) == "db.add"
+
+
+def test_a_copy_that_ends_on_this_machine_changes_nothing_outside() -> None:
+    base = load()
+    for line, outward in (("rsync -a host:/a /b", False), ("scp host:/a .", False), ("rsync -a /b host:/a", True), ("scp a $TO", False)):
+        effect = base.command(line.split())
+        assert (effect is not None and effect.outward) is outward, line

@@ -338,3 +338,23 @@ def test_to_register_a_part_of_the_program_is_nothing_outside():
     ).steps
     assert push.effect is not None
     assert push.effect.told == "git push"
+
+
+def test_a_helper_starts_what_it_is_given():
+    flow = one(
+        script("""
+        import subprocess
+
+        def run(command, *, cwd):
+            subprocess.run(command, cwd=cwd, check=True)
+
+        def git(*words):
+            return subprocess.check_output(words)
+
+        if __name__ == "__main__":
+            run(["git", "clone", "a"], cwd="b")
+            git("git", "show", "c")
+            run(["git", "push", "origin"], cwd="b")
+        """)
+    )
+    assert [step.effect.told for step in flow.steps if step.effect is not None and step.effect.outward] == ["git push"]

@@ -336,6 +336,17 @@ def test_r08_running_a_unit_again_repeats_its_earlier_effects(does: Any, severit
     assert word in text("R-08", bad)
 
 
+def test_r08_money_of_which_only_a_name_speaks_is_no_blocker() -> None:
+    guessed = effect(Kind.MONEY, repeat=Repeat.UNKNOWN, certain=False)
+    bad = flow(step("pay", 10, guessed, identity=KEYLESS, repeaters=(RERUN,)), step("next", 12, TICKET, repeaters=(RERUN,)))
+    assert only("R-08", bad)[1] == "MEDIUM"
+
+
+def test_r08_a_script_makes_a_remark_here_or_there() -> None:
+    remark = effect(Kind.CREATE, told="gh pr comment")
+    silent("R-08", flow(step("yes", 10, remark, identity=KEYLESS, repeaters=(RERUN,)), step("no", 12, remark, repeaters=(RERUN,))))
+
+
 def test_r08_is_said_once_of_a_unit_at_its_gravest_effect() -> None:
     steps = [
         step(name, line, does, identity=KEYLESS, repeaters=(RERUN,))
@@ -501,7 +512,17 @@ def test_r13_a_later_step_needs_what_has_failed() -> None:
     follows = flow(step("publish", 10, PUBLISH, on_error=OnError.SWALLOW), step("tag", 12, effect(Kind.GIT)))
     assert only("R-13", follows) == ("R-13", "MEDIUM", "publish", [10, 12])
     label = step("label", 10, effect(Kind.CREATE, action="github.label"), on_error=OnError.SWALLOW)
-    assert only("R-13", flow(label, step("tag", 12, effect(Kind.GIT))))[1] == "LOW"
+    cache = step("cache", 10, effect(Kind.FILE), on_error=OnError.SWALLOW)
+    silent("R-13", flow(label, step("tag", 12, effect(Kind.GIT))), flow(cache, step("other", 12, effect(Kind.FILE))))
+
+
+def test_r13_what_comes_later_by_a_loop_alone_is_about_the_next_item() -> None:
+    looped = flow(
+        step("tag", 10, effect(Kind.GIT)),
+        step("publish", 12, PUBLISH, on_error=OnError.CONTINUE),
+        edges=edges("tag", "publish", "tag"),
+    )
+    silent("R-13", looped)
 
 
 def test_r13_nobody_learns_that_the_last_effect_was_not_done() -> None:
@@ -628,7 +649,7 @@ def test_r16_the_id_is_not_kept(does: Any, severity: str) -> None:
 
 
 def test_r16_a_remark_stands_below_its_thing() -> None:
-    assert only("R-16", flow(step("say", 10, effect(Kind.CREATE, told="jira issueComment add"), identity=KEYLESS)))[1] == "MEDIUM"
+    silent("R-16", flow(step("say", 10, effect(Kind.CREATE, told="jira issueComment add"), identity=KEYLESS)))
 
 
 def test_r16_is_silent_when_the_id_is_kept_or_another_one_is_known() -> None:

@@ -13,7 +13,7 @@ from halfway.inspection.formats import Given, Reader
 from halfway.inspection.gathering import Gathered, Skip, gather
 from halfway.inspection.judging import judge
 from halfway.inspection.knowledge import Knowledge
-from halfway.inspection.model import Flow, RunLog
+from halfway.inspection.model import Flow, RunLog, Span
 from halfway.inspection.quoting import quoted, shown_path
 from halfway.inspection.source import Source, Unreadable
 from halfway.inspection.suppressing import Suppression, Suppressions, unmatched, weighed
@@ -92,8 +92,13 @@ class Inspector:
         return card_of(case, judge(case, found.counted, found.accepted), self.rules, found.told)
 
     def findings(self, case: Case) -> list[Finding]:
-        """What all rules say."""
-        return [finding for rule in self.rules for finding in rule.check(case)]
+        """What all rules say, each place once: a function that is called from several places is read at each of them."""
+        found: dict[tuple[str, Span, str, object], Finding] = {}
+        for finding in (one for rule in self.rules for one in rule.check(case)):
+            key = finding.rule, finding.span, finding.inference.text, finding.inference.params.get("what")
+            if key not in found or finding.severity > found[key].severity:
+                found[key] = finding
+        return list(found.values())
 
 
 def _bounded(flows: Iterator[Flow]) -> Iterator[Flow]:

@@ -62,7 +62,10 @@ class Bpmn:
             source.unread[NAME] = str(error)
             raise
         zeebe = "http://camunda.org/schema/zeebe/" in source.text
-        for element in root.all("process"):
+        processes = list(root.all("process"))
+        runs = [one for one in processes if one.get("isExecutable") == "true"]
+        # Beside one that runs, a process that does not is a drawing of somebody else's.
+        for element in runs or processes:
             yield _flow(_Reading(source, given, process_of(element), zeebe))
 
     def runs(self, source: Source, given: Given, /) -> Iterator[RunLog]:

@@ -97,10 +97,22 @@ def _commands(node: Node) -> tuple[Command, ...]:
     return commands(node.text) if node.text else ()
 
 
+def _started(service: Node) -> Iterator[tuple[Command, ...]]:
+    """What a service runs; a shell as its entrypoint is told by the command what to do."""
+    entry, given = service.get("entrypoint"), service.get("command")
+    first = [one.text for one in entry.value] if isinstance(entry.value, list) else entry.text.split()
+    if len(first) == 1 and first[0].rpartition("/")[2] in ("sh", "bash") and isinstance(given.value, list):
+        script = given.value[-1].text.strip().splitlines()
+        if len(script) == 1 or script[-1].startswith("exec "):  # what comes before the program that takes over prepares it
+            yield of_words([*first, *(one.text for one in given.value[:-1]), script[-1]])
+            return
+    yield from (found for node in (entry, given) if (found := _commands(node)))
+
+
 def _steps(source: Source, name: str, service: Node, given: Given, first: int) -> list[Step]:
     place = service.get("command") if service.get("command") else service.get("entrypoint")
     place = place if place else service
-    lines = [Line(source, place.span, found) for key in ("entrypoint", "command") if (found := _commands(service.get(key)))]
+    lines = [Line(source, place.span, found) for found in _started(service)]
     image = service.get("image").text or service.get("build").text or service.get("build", "context").text
     # A service without a command runs what its image says.
     lines = lines or [Line(source, place.span, (Command((image or name,)),))]

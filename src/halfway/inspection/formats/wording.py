@@ -129,6 +129,7 @@ _LOOKING = frozenset(
         "lookup",
         "find",
         "retrieve",
+        "received",
         "load",
         "is",
         "확인",

@@ -9,7 +9,7 @@ from halfway.inspection.knowledge.action import Action, Key, Trust
 from halfway.inspection.knowledge.names import Calls, Operations, operation
 from halfway.inspection.knowledge.nodes import Nodes
 from halfway.inspection.knowledge.rows import Row, rows, table
-from halfway.inspection.knowledge.shell import Command, Commands, only_tries, values
+from halfway.inspection.knowledge.shell import Command, Commands, fetches, only_tries, values
 from halfway.inspection.knowledge.sql import row_of
 from halfway.inspection.knowledge.urls import READING, Requests, address
 from halfway.inspection.knowledge.uses import Uses
@@ -61,6 +61,8 @@ class Knowledge:
         command = self._commands.plain(words)
         if command is None or only_tries(command):
             return None
+        if fetches(command):
+            return self.effect("read", command.words[0])
         found = self._commands.find(command)
         if found is not None:
             return self.effect(*found)

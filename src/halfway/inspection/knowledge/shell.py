@@ -115,6 +115,14 @@ def only_tries(command: Command) -> bool:
     return any(_RUN_DRY.match(flag) for flag in command.flags)
 
 
+def fetches(command: Command) -> bool:
+    """Whether a copy between machines ends on this one: `rsync host:/tmp/repo /tmp`."""
+    if command.words[0] not in ("rsync", "scp") or len(command.words) < 3 or has_flag(command, "--remove-source-files"):
+        return False
+    *sources, target = command.words[1:]
+    return ":" not in target and "$" not in target and any(":" in one for one in sources)
+
+
 def _ends_in(word: str, valued: frozenset[str]) -> bool:
     """Whether the last of several letters, as in `-sSfX`, takes the next word."""
     return _CLUSTER.match(word) is not None and not any(f"-{letter}" in valued for letter in word[1:-1]) and f"-{word[-1]}" in valued

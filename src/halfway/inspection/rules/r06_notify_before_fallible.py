@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Mark, Receiver, Step
+from halfway.inspection.model import Kind, Mark, Receiver, Repeat, Step
 from halfway.inspection.rules.common import Ways, found, kinds, line, only_tells, outward, stops, tells_team
 
 CUSTOMER = "When {later} fails, or is never reached, a customer has been told by {what} already, and a repeat tells it again."
 TEAM = "When {later} fails, or is never reached, the team has been told by {what} already, and a repeat tells it again."
 UNKNOWN = "When {later} fails, or is never reached, somebody, perhaps a customer, has been told by {what} already."
+_TIDIED = re.compile(r"(?i)mark_?as_?(?:un)?read|(?:add|remove)_?labels?\b|\barchive\b")
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -20,7 +22,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         later = next((one for one in ways.after(step) if _is_told_of(one)), None)
         if later is not None:
-            severity = Severity.MEDIUM if tells_team(step) else Severity.HIGH
+            severity = Severity.MEDIUM if tells_team(step) or (_is_unknown(step) and _is_kept_up(later)) else Severity.HIGH
             yield found(RULE.id, severity, step, _text(step), line(later), later=later.name)
 
 
@@ -31,8 +33,19 @@ def _tells(step: Step) -> bool:
 
 
 def _is_told_of(later: Step) -> bool:
-    """What a message may speak of: not another message, and not the mark that it is sent."""
+    """What a message may speak of: not another message, and not the mark that it is sent, also where that is one at a mail."""
+    if later.effect is not None and _TIDIED.search(later.effect.told):
+        return False
     return outward(later) and stops(later) and not only_tells(later) and not later.marks & {Mark.CLAIM, Mark.CURSOR}
+
+
+def _is_unknown(step: Step) -> bool:
+    return step.effect is None or step.effect.receiver is Receiver.UNKNOWN
+
+
+def _is_kept_up(later: Step) -> bool:
+    """Whether it brings a record up to date, which the next run does as well; a message seldom tells of that."""
+    return later.effect is not None and later.effect.repeat in (Repeat.SAFE, Repeat.MERGES)
 
 
 def _text(step: Step) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Repeat, Repeater, Repeating, Step
-from halfway.inspection.rules.common import Ways, again, again_at, exposed, found, kinds, line, outward, stops
+from halfway.inspection.rules.common import Ways, again, again_at, exposed, found, kinds, line, outward, stops, told
 
 TWICE = "When {later} fails, running {unit} again does {what} a second time."
 REFUSED = "When {later} fails, running {unit} again is refused at {what}, which is there already, and never reaches {later}."
@@ -27,13 +27,18 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _at(ways: Ways, step: Step) -> Finding | None:
     for later in ways.after(step):
-        if later.unit == step.unit and outward(later) and stops(later):
+        if later.unit == step.unit and outward(later) and stops(later) and not _is_other_branch(step, later):
             repeat = next((one for one in again(step) if _over_both(one, step, later)), None)
             if repeat is not None:
                 text = REFUSED if _is_refused(step) else TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
                 facts = line(later), *again_at(repeat, step, later)
                 return found(RULE.id, _severity(step), step, text, *facts, later=later.name, unit=step.unit)
     return None
+
+
+def _is_other_branch(step: Step, later: Step) -> bool:
+    """Whether one script has the same remark twice: it is made here or there, and seldom both."""
+    return step.scope == later.scope and told(step) == told(later) and "comment" in told(step).lower()
 
 
 def _is_refused(step: Step) -> bool:
@@ -48,7 +53,7 @@ def _over_both(repeater: Repeater, step: Step, later: Step) -> bool:
 
 def _severity(step: Step) -> Severity:
     if kinds(step) & {Kind.MONEY, Kind.RECORD}:
-        return Severity.BLOCKER
+        return Severity.BLOCKER if repeatability(step) is Repeatable.NO else Severity.MEDIUM
     if repeatability(step) is Repeatable.NO:
         return Severity.HIGH
     return Severity.LOW if kinds(step) == UNKNOWN_KIND else Severity.MEDIUM

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Fact, Kind, Repeat, Starting, Step, Trigger
+from halfway.inspection.model import Fact, Flow, Kind, Repeat, Starting, Step, Trigger
 from halfway.inspection.rules.common import Ways, found, kinds, place
 
 INFERENCE = "Two runs may do {what} at the same time, and each finds the half of the other."
 STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.MANUAL})
 _LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk) deploy\b")  # a second change of a stack is refused while the first is under way
+_OF_THE_RUNNER = re.compile(r"^(?:docker compose|docker-compose|systemctl)\b")  # a machine of its own for each run
 _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
 
 
@@ -22,10 +23,14 @@ def check(case: Case) -> Iterator[Finding]:
         return
     kept_apart = {guard.unit for guard in case.flow.guards}
     for step in Ways(case.flow).outward():
-        if "" in kept_apart or step.unit in kept_apart or not _meets(step, starts):
+        if "" in kept_apart or step.unit in kept_apart or not _meets(step, starts) or _stays_inside(case.flow, step):
             continue
         kept_apart.add(step.unit)  # said once of a unit
         yield found(RULE.id, _severity(step), step, INFERENCE, *(Fact(start.span, start.quote) for start in starts))
+
+
+def _stays_inside(flow: Flow, step: Step) -> bool:
+    return flow.format == "github-actions" and step.effect is not None and _OF_THE_RUNNER.search(step.effect.told) is not None
 
 
 def _meets(step: Step, starts: list[Trigger]) -> bool:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import OnError, Step
-from halfway.inspection.rules.common import Ways, found, line, only_tells, outward, tells_team
+from halfway.inspection.model import Kind, OnError, Step
+from halfway.inspection.rules.common import Ways, found, kinds, line, only_tells, outward, tells_team
 
 NEEDS = "When {what} fails, {later} goes on with a result that is not there."
-BESIDE = frozenset({"github.label"})
-"""Nothing is built on these."""
+BESIDE = frozenset({"github.label", "github.pull.update"})
+"""Nothing is built on these: labels and titles are set again at the next run."""
+FILE = frozenset({Kind.FILE})
 FOLLOWS = "When {what} fails, {later} is done as if it had succeeded."
 ENDS = "When {what} fails, the run ends as if it had succeeded, and nobody learns that it was not done."
 _ASKS = re.compile(r"\b(?:outcome|conclusion)\b")
@@ -22,21 +23,27 @@ def check(case: Case) -> Iterator[Finding]:
     every = [one for one in ways.steps if not _ASKS.search(one.condition)]
     ids = frozenset(one.id for one in every)
     for step in ways.outward():
-        if not step.fallible or step.on_error not in (OnError.CONTINUE, OnError.SWALLOW):
+        if not step.fallible or step.on_error not in (OnError.CONTINUE, OnError.SWALLOW) or _is_beside(step):
             continue
         needing = next((one for one in every if one.id != step.id and step.id in one.needs_output_of), None)
-        after = None if needing is not None or only_tells(step) else _built(ways.after(step), ids)
+        after = None if needing is not None or only_tells(step) else _built(step, ways.after(step), ids)
         if needing is not None:
             yield found(RULE.id, Severity.HIGH, step, NEEDS, line(needing), later=needing.name)
         elif after is not None:
-            severity = Severity.LOW if step.effect is not None and step.effect.action in BESIDE else Severity.MEDIUM
-            yield found(RULE.id, severity, step, FOLLOWS, line(after), later=after.name)
-        elif step.on_error is OnError.SWALLOW and not tells_team(step) and not ways.failing(step):
+            yield found(RULE.id, Severity.MEDIUM, step, FOLLOWS, line(after), later=after.name)
+        elif step.on_error is OnError.SWALLOW and not tells_team(step) and kinds(step) != FILE and not ways.failing(step):
             yield found(RULE.id, Severity.MEDIUM, step, ENDS)
 
 
-def _built(after: tuple[Step, ...], unasked: frozenset[str]) -> Step | None:
-    return next((one for one in after if one.id in unasked and outward(one)), None)
+def _is_beside(step: Step) -> bool:
+    return step.effect is not None and step.effect.action in BESIDE
+
+
+def _built(step: Step, after: tuple[Step, ...], unasked: frozenset[str]) -> Step | None:
+    """What comes later in the order of the file; by a loop alone it is about the next item, and a file beside a file is no sequel."""
+    files = kinds(step) == FILE
+    later = (one for one in after if one.order > step.order and one.id in unasked and outward(one))
+    return next((one for one in later if not (files and kinds(one) == FILE) and not _is_beside(one)), None)
 
 
 RULE = Rule(

@@ -24,8 +24,9 @@ def check(case: Case) -> Iterator[Finding]:
         if step.opaque is not None and not certain:
             continue  # what was not read may keep it
         # A remark stands below the thing that it is about, where it is found again.
-        grave = certain and step.effect is not None and not _REMARK.search(f"{step.effect.action} {step.effect.told}")
-        yield found(RULE.id, Severity.HIGH if grave else Severity.MEDIUM, step, INFERENCE)
+        if step.effect is None or _REMARK.search(f"{step.effect.action} {step.effect.told}"):
+            continue
+        yield found(RULE.id, Severity.HIGH if certain else Severity.MEDIUM, step, INFERENCE)
 
 
 RULE = Rule(

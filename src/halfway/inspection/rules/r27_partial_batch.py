@@ -7,13 +7,16 @@ from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Mark, Repeat, Step
-from halfway.inspection.rules.common import Ways, exposed, found, tells_team
+from halfway.inspection.model import Kind, Mark, Repeat, Step
+from halfway.inspection.rules.common import Ways, exposed, found, kinds, tells_team
 
 REFUSED = "When {what} stops after some of its items, doing it again fails at the first that is there already, and the rest stays undone."
 TWICE = "When {what} stops after some of its items, doing it again does those a second time."
 UNKNOWN = "When {what} stops after some of its items, doing it again does those again; whether that has a second effect is not known."
 MISSING = "When {what} stops after some of its items, the rest is missing until somebody does it again; that is harmless."
+SEEN = frozenset({Kind.DEPLOY, Kind.PUBLISH, Kind.PERMISSION, Kind.MONEY, Kind.NOTIFY})
+"""Where half of a set is something that others meet. Rows and files that are written again are whole after the next run."""
+DELETED = frozenset({Kind.DELETE})
 _BATCH = re.compile(
     r"\bnpm\b.*\bpublish\b.*(?:--workspaces\b|\s-ws\b)|\bcargo\b.*\bpublish\b.*--workspace\b"
     r"|\bdocker\b.*\bpush\b.*(?:--all-tags\b|\s-a\b)|\btwine\b.*\bupload\b.*\*"
@@ -31,21 +34,25 @@ def check(case: Case) -> Iterator[Finding]:
             or "--skip-existing" in step.quote
         ):
             continue
-        severity, text = _judged(step)
-        yield found(RULE.id, severity, step, text, *step.facts)
+        judged = _judged(step)
+        if judged is not None:
+            yield found(RULE.id, judged[0], step, judged[1], *step.facts)
 
 
 def _is_batch(step: Step) -> bool:
     return Mark.IN_LOOP in step.marks or _BATCH.search(step.quote) is not None
 
 
-def _judged(step: Step) -> tuple[Severity, str]:
+def _judged(step: Step) -> tuple[Severity, str] | None:
+    if step.effect is not None and step.effect.told.startswith("DELETE ") and kinds(step) <= DELETED | {Kind.UNKNOWN}:
+        return None  # what is deleted already is not deleted a second time
     if exposed(step):
         # Of the jobs of a matrix those that failed can be done again alone.
         severity = Severity.LOW if tells_team(step) or "fail_fast" in step.extra else Severity.MEDIUM
         return severity, TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
-    rejects = step.effect is not None and step.effect.repeat is Repeat.REJECTS
-    return (Severity.MEDIUM, REFUSED) if rejects else (Severity.LOW, MISSING)
+    if step.effect is not None and step.effect.repeat is Repeat.REJECTS and kinds(step) != DELETED:
+        return Severity.MEDIUM, REFUSED
+    return (Severity.LOW, MISSING) if kinds(step) & SEEN else None
 
 
 RULE = Rule(

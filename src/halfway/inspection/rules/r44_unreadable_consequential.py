@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
@@ -12,6 +13,11 @@ from halfway.inspection.rules.delivering import repeated_at
 
 ONCE = "{unread} was not read: what it does outside, and whether doing it again is harmless, is not known."
 AGAIN = "{unread} was not read, and it is done again by itself: what a second time does is not known."
+
+# What is called so is mostly worked out, measured or left alone; that it does no more has still to be read.
+_COMPUTES = re.compile(
+    r"(?i)metric|\bmock|\bnoop\b|logging|aggregat|calculat|comput|generat|transform|\bparse|format|convert|validat|build(?:list|batch)"
+)
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -37,6 +43,9 @@ def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
 
 def _is_likely(repeat: Repeater, step: Step) -> bool:
     """A retry comes by design; that an event comes twice is rarer, and counts where the effect is known to be grave."""
+    said = f"{step.name} {step.opaque.what if step.opaque is not None else ''}"
+    if step.effect is not None and not step.effect.consequential and _COMPUTES.search(said):
+        return False
     return repeat.kind is not Repeating.REDELIVERY or (step.effect is not None and step.effect.consequential)
 
 

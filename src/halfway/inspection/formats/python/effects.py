@@ -189,6 +189,8 @@ def command_words(call: ast.Call, frame: Frame) -> list[list[str]]:
     first = call.args[0] if call.args else keyword(call, "args", "cmd", "command")
     if isinstance(first, ast.Name) and (found := frame.bound(first.id, first.lineno)) is not None:
         first, frame = found[0].value, found[1]
+    elif isinstance(first, ast.Name) and first.id in frame.given:
+        first, frame = frame.given[first.id]
     if isinstance(first, (ast.List, ast.Tuple)):
         return shelled([text(one, frame) for one in first.elts])
     if first is None or isinstance(first, ast.Starred):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from halfway.inspection.formats.python.effects import Seen, lines, literal, unknown
 from halfway.inspection.formats.python.frames import GAP, Frame, keyword, number, text
-from halfway.inspection.formats.python.sql import statement
+from halfway.inspection.formats.python.sql import shaping, statement
 from halfway.inspection.formats.python.walk import Around, Found, Walk
 from halfway.inspection.model import Effect, Kind, Mark, Receiver, Repeat, Reversible, Unread
 from halfway.inspection.quoting import quoted
@@ -102,7 +102,9 @@ def _is_file(word: str) -> bool:
 def _known(call: ast.Call, name: str, kind: str, around: Around, walk: Walk) -> Seen:
     frame = around.frame
     sql = keyword(call, "sql", "query")
-    if sql is not None and (made := statement(text(sql, frame), walk.knowledge)) is not None:
+    told_sql = text(sql, frame) if sql is not None else ""
+    made = statement(told_sql, walk.knowledge) or shaping(told_sql)
+    if made is not None:
         return Seen(made)
     if "Http" in kind:
         method = text(keyword(call, "method"), frame) or "POST"

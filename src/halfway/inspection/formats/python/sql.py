@@ -11,6 +11,7 @@ from halfway.inspection.quoting import quoted
 _VERB = re.compile(
     r"(?is)^\s*(?:/\*.*?\*/\s*|--[^\n]*\n\s*)*(?:with\b.*?\)\s*(?=insert|update|delete|select))?(insert|update|delete|merge|replace|select|truncate|upsert)\b"
 )
+_SHAPING = re.compile(r"(?is)^\s*(?:--[^\n]*\n\s*)*(create|alter|drop)\s+(?:or replace\s+)?(?:table|index|view|schema|sequence)\b")
 _TABLE = re.compile(r"(?is)\b(?:into|update|from|table)\s+(?:only\s+)?[\"`\[]?([\w.]+)")
 _COUNTED = re.compile(r"(?is)\b(?:\w+\.)?(\w+)\s*=\s*(?:\w+\.)?\1\s*[-+]")
 _ROW = {"insert": "db.insert", "update": "db.update", "delete": "db.delete", "truncate": "db.delete"}
@@ -30,6 +31,17 @@ def statement(sql: str, knowledge: Knowledge) -> Effect | None:
     repeat = _repeat(verb, sql)
     row = {Repeat.MERGES: "db.upsert", Repeat.DUPLICATES: "db.add"}.get(repeat, _ROW.get(verb, ""))
     return Effect(known(row, knowledge), kinds, repeat, Reversible.WINDOW, told)
+
+
+def shaping(sql: str) -> Effect | None:
+    """The effect of a statement that changes the shape of the database; None if the text is none."""
+    found = _SHAPING.match(sql)
+    if found is None:
+        return None
+    verb, asks = found[1].lower(), re.search(r"(?i)\bif (?:not )?exists\b|\bor replace\b", sql) is not None
+    kind = Kind.DELETE if verb == "drop" else Kind.UNKNOWN
+    repeat = Repeat.SAFE if asks else Repeat.REJECTS
+    return Effect("", frozenset({kind}), repeat, Reversible.WINDOW, quoted(" ".join(found[0].split()).upper()))
 
 
 def _repeat(verb: str, sql: str) -> Repeat:

@@ -281,6 +281,9 @@ def _given(function: Function, call: ast.Call | None, caller: Frame, owner: str)
     if owner and names and names[0] in ("self", "cls"):
         names = names[1:]
     found = {name: (value, caller) for name, value in zip(names, call.args, strict=False) if not isinstance(value, ast.Starred)}
+    rest = call.args[len(names) :]
+    if function.args.vararg is not None and not any(isinstance(one, ast.Starred) for one in call.args):
+        found[function.args.vararg.arg] = (ast.copy_location(ast.Tuple(elts=rest, ctx=ast.Load()), call), caller)
     return found | {one.arg: (one.value, caller) for one in call.keywords if one.arg}
 
 
