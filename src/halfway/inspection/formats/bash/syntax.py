@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node, Parser
 
 from halfway.inspection.formats.bash import loops
+from halfway.inspection.formats.bash.nodes import functions, halves, list_members
 from halfway.inspection.formats.bash.script import Asked, Assignment, Command, Loop, Script, Wrapping
 from halfway.inspection.formats.bash.wrapping import unwrapped
 from halfway.inspection.model import OnError
@@ -94,7 +95,7 @@ class _Walk:
         self._shift, self._loops = 1, 0
 
     def whole(self, root: Node) -> None:
-        self._functions |= _functions(root)
+        self._functions |= functions(root)
         self.visit(root, Around())
         if any(command.words[0].lstrip('"').startswith("$") for command in self.commands):
             # A function may be called by a name that is not known before.
@@ -124,11 +125,11 @@ class _Walk:
 
     def _leaving(self, node: Node) -> tuple[Asked, ...]:
         if node.type == "if_statement" and not any(child.type in ("else_clause", "elif_clause") for child in node.children):
-            condition, body = _halves(node)
+            condition, body = halves(node)
             if any(_LEAVES.search(self._text(part)) for part in body):
                 return tuple(asked for part in condition for asked in self._asked(part))
         if node.type == "list":
-            members = _members(node)
+            members = list_members(node)
             if len(members) > 1 and _LEAVES.search(self._text(members[-1][1])) and members[-1][0] == "&&":
                 return tuple(self._asked(members[0][1]))
         return ()
@@ -137,7 +138,7 @@ class _Walk:
         """A definition does nothing."""
 
     def walk_if(self, node: Node, around: Around) -> None:
-        condition, body = _halves(node)
+        condition, body = halves(node)
         others = [child for child in body if child.type in ("elif_clause", "else_clause")]
         asked = tuple(asked for part in condition for asked in self._asked(part))
         for part in condition:
@@ -181,7 +182,7 @@ class _Walk:
         return Loop(self._line(node), self._loops, loops.retries(head, body, variable), loops.bound(head, body), variable)
 
     def walk_list(self, node: Node, around: Around) -> None:
-        members = _members(node)
+        members = list_members(node)
         for place, (_, member) in enumerate(members):
             following = members[place + 1] if place + 1 < len(members) else None
             before, asked = members[place][0], tuple(asked for _, other in members[:place] for asked in self._asked(other))
@@ -331,7 +332,7 @@ class _Walk:
         root = _parser().parse(self._remask(text).encode("utf-8", "replace")).root_node
         shift, self._shift, start = self._shift, line, len(self.commands)
         known = self._functions
-        self._functions = known | _functions(root)
+        self._functions = known | functions(root)
         self.visit(root, replace(around, depth=around.depth + 10, input=""))
         self._shift, self._functions = shift, known
         if wrapping is not None and wrapping != Wrapping():
@@ -450,33 +451,6 @@ _HANDLERS: Mapping[str, Callable[[_Walk, Node, Around], None]] = {
     "while_statement": _Walk.walk_while,
     "function_definition": _Walk.walk_function,
 }
-
-
-def _functions(root: Node) -> dict[str, Node]:
-    found, waiting = dict[str, Node](), [root]
-    while waiting:
-        node = waiting.pop()
-        name = node.child_by_field_name("name") if node.type == "function_definition" else None
-        if name is not None and name.text is not None:
-            found[name.text.decode("utf-8", "replace")] = node
-        waiting.extend(node.named_children)
-    return found
-
-
-def _halves(node: Node) -> tuple[list[Node], list[Node]]:
-    """What stands before `then`, and what stands after it."""
-    at = next((place for place, child in enumerate(node.children) if child.type == "then"), len(node.children))
-    return [child for child in node.children[:at] if child.is_named], [child for child in node.children[at:] if child.is_named]
-
-
-def _members(node: Node) -> list[tuple[str, Node]]:
-    """The members of a list from left to right, each with the sign before it."""
-    found: list[tuple[str, Node]] = []
-    while node.type == "list" and len(node.children) >= 3:
-        left, sign, right = node.children[0], node.children[1], node.children[-1]
-        found.append((sign.type, right))
-        node = left
-    return [("", node), *reversed(found)]
 
 
 def _same(first: str, second: str) -> bool:
