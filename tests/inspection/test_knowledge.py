@@ -389,6 +389,7 @@ def test_a_field_of_the_body_may_decide_which_row_it_is(base: Knowledge, body: s
         ("POST", "https://api.devin.ai/v1/sessions", "agent"),
         ("POST", "https://api.openai.com/v1/chat/completions", "model.call"),
         ("GET", "https://api.stripe.com/v1/charges", "read"),
+        ("POST", "https://api.firecrawl.dev/v1/scrape", "read"),
         ("HEAD", "https://pay.example", "read"),
         ("", "https://pay.example", "read"),
     ],

@@ -269,6 +269,16 @@ def test_r06_is_silent_when_the_message_is_last_or_nothing_that_it_tells_of_foll
     )
 
 
+def test_r06_a_message_does_not_tell_of_a_mark_and_seldom_of_a_record_that_is_kept_up() -> None:
+    mail = step("mail", 10, effect(Kind.NOTIFY, told="send mail"))
+    kept_up = step("row", 12, effect(Kind.RECORD, repeat=Repeat.MERGES, told="upsert row"))
+    for mark in ("gmail markAsRead", "gmail addLabels", "mail archive"):
+        silent("R-06", flow(mail, step("mark", 12, effect(Kind.RECORD, told=mark))))
+    assert only("R-06", flow(mail, kept_up))[1] == "MEDIUM"
+    assert only("R-06", flow(step("mail", 10, MAIL), kept_up))[1] == "HIGH"
+    assert only("R-06", flow(mail, step("row", 12, STOCK)))[1] == "HIGH"
+
+
 def test_r06_a_bill_that_is_sent_to_a_customer_tells_as_well() -> None:
     bill = step("bill", 10, effect(Kind.MONEY, Kind.NOTIFY, receiver=Receiver.CUSTOMER))
     assert only("R-06", flow(bill, step("ticket", 12, TICKET))) == ("R-06", "HIGH", "bill", [10, 12])
@@ -440,6 +450,13 @@ def test_r10_is_silent_with_a_group_and_for_what_does_not_meet() -> None:
         flow(step("ticket", 10, TICKET), triggers=starts),
     )
     assert only("R-10", flow(step("up", 10, DEPLOY), triggers=starts, guards=(guard(unit="test"),)))[2] == "up"
+
+
+@pytest.mark.parametrize("command", ["docker compose up", "docker-compose up", "systemctl restart"])
+def test_r10_what_runs_on_a_runner_of_its_own_meets_nothing(command: str) -> None:
+    does, starts = effect(Kind.DEPLOY, told=command), (trigger(Starting.PUSH),)
+    silent("R-10", flow(step("up", 10, does), triggers=starts, format="github-actions"))
+    assert only("R-10", flow(step("up", 10, does), triggers=starts, format="shell"))[2] == "up"
 
 
 def test_r10_two_events_are_about_two_records_unless_both_look_for_one() -> None:
@@ -629,6 +646,14 @@ def test_r15_names_the_limit_that_the_engine_has_of_its_own() -> None:
     assert only("R-15", bad) == ("R-15", "LOW", "up", [10])
     assert text("R-15", bad) == "No limit of time is set for helm upgrade: when it hangs, only the engine's own ends it, after 6 hours."
     silent("R-15", flow(step("up", 10, DEPLOY, timeout_known=True, ends_after=900.0)))
+
+
+def test_r15_who_has_started_a_script_by_hand_sees_that_a_command_hangs() -> None:
+    command = step("run", 10, effect(Kind.UNKNOWN, told="subprocess.run"), timeout_known=True)
+    by_hand: dict[str, Any] = {"triggers": (trigger(Starting.MANUAL),), "extra": {"engine": "script"}}
+    silent("R-15", flow(command, **by_hand))
+    assert only("R-15", flow(step("ask", 10, POST, timeout_known=True), **by_hand))[2] == "ask"
+    assert only("R-15", flow(command, **by_hand | {"triggers": (trigger(Starting.SCHEDULE),)}))[2] == "run"
 
 
 def test_r15_is_silent_with_a_timeout_and_where_the_format_has_none() -> None:

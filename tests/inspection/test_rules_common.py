@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from halfway.inspection.assessing import Repeatable, identified, repeatability
-from halfway.inspection.finding import Severity
+from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
+from halfway.inspection.inspecting import Inspector
+from halfway.inspection.knowledge import load
 from halfway.inspection.model import Bearing, Fact, Kind, Mark, Receiver, Repeat, Repeating, When
 from halfway.inspection.rules import all_rules
 from halfway.inspection.rules.common import Ways, again, exposed, found, place, tells_team
@@ -162,3 +164,17 @@ def test_the_rules_are_in_the_order_of_their_ids_and_each_has_a_page_that_is_lin
 def test_a_file_of_a_rule_is_called_like_the_rule() -> None:
     for rule in all_rules():
         assert rule.check.__module__.rpartition(".")[2].startswith(rule.id.replace("-", "").lower() + "_")
+
+
+def test_what_is_said_twice_of_one_place_is_told_once_as_the_gravest() -> None:
+    """A function that is called from two places is read at each of them."""
+    one = step("pay", 10, effect(Kind.MONEY, told="POST pay.example"))
+    said = [
+        Finding(rule="R-99", severity=severity, span=span(line), facts=(), inference=Said("{what}", {"what": what}), step="pay")
+        for severity, line, what in ((Severity.LOW, 10, "a"), (Severity.HIGH, 10, "a"), (Severity.LOW, 10, "b"), (Severity.LOW, 11, "a"))
+    ]
+    rule = Rule(id="R-99", name="", title="", why="", fix="", check=lambda case: iter(said))
+    found = Inspector((), (rule,), load()).findings(Case(flow(one), load()))
+    assert [(one.severity, one.span.line, one.inference.params["what"]) for one in found] == [
+        (Severity.HIGH, 10, "a"), (Severity.LOW, 10, "b"), (Severity.LOW, 11, "a"),
+    ]  # fmt: skip
