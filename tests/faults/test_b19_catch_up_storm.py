@@ -11,7 +11,7 @@ import pytest
 
 from halfway import Effect, Step, Workflow
 from halfway.domain.schedule import is_on_time
-from halfway.domain.spec import CatchUp
+from halfway.domain.spec import SECOND, CatchUp
 from halfway.domain.ticks import ticks
 from halfway.testing import Ledger
 from tests.crash.processes import Worker
@@ -98,7 +98,8 @@ def test_after_an_outage_as_many_are_caught_up_as_was_declared_and_the_rest_is_c
             assert all(is_on_time(detail.row.spec, one.due, missed.at) for one in caught_up)
             assert len(caught_up) <= 1
         else:
-            assert len(caught_up) == {CatchUp.ONE: 1, CatchUp.ALL: LIMIT}[catch_up]
+            one_more = missed.at - caught_up[-1].due < SECOND  # it became due while the others were accounted for
+            assert len(caught_up) - {CatchUp.ONE: 1, CatchUp.ALL: LIMIT}[catch_up] in ((0, 1) if one_more else (0,))
             expected = list(ticks(detail.row.spec, missed.last, missed.at))
             assert [one.due for one in caught_up] == expected
         everything = list(ticks(detail.row.spec, missed.first - 1, missed.last))
