@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -143,8 +144,8 @@ def test_a_run_stays_as_long_as_a_batch_that_names_it_has_not_ended(store: Store
     assert store.batches.get("b-1") is None
 
 
-def test_a_run_that_somebody_is_changing_is_left_out(postgres_url: str) -> None:
-    store = open_store(postgres_url)
+def test_a_run_that_somebody_is_changing_is_left_out(postgres_url: str, tmp_path: Path) -> None:
+    store = open_store(postgres_url, artifacts=str(tmp_path))
     run_id = ended(store)
     store.advance_clock(31 * DAY)
     with store.runs.change() as turn:
