@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 
@@ -47,15 +48,15 @@ class Local:
 
     def run(self, told: str, *, end_with_stdin: bool) -> None:
         """Serves until the process is told to stop. The first line of output is the port."""
-        stop = threading.Event()
+        heard: SimpleQueue[int] = SimpleQueue()  # its `put` may interrupt its `get`
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda _number, _frame: stop.set())
+            signal.signal(number, lambda number, _frame: heard.put(number))
         with self:
             click.echo(self.port)
             click.echo(f"{told}, {self.url}", err=True)
             if end_with_stdin:
                 end_with(sys.stdin.fileno())
-            stop.wait()
+            heard.get()
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -311,3 +311,12 @@ def test_a_folder_that_two_databases_use_loses_no_file(store: Store, tmp_path: P
         assert [swept for one in (store, other) for swept in every(one, Place())] == [Swept({}, {"shared": 1}, None)] * 2
         (folder / OWNERS / other._identity()).unlink()  # somebody says that it is gone
         assert sum(swept.deleted.get("files", 0) for swept in every(store, Place())) == 1
+
+
+def test_a_folder_that_cannot_be_used_is_told_as_such_for_lines_too(artifacts: StoreArtifacts, root: Path) -> None:
+    root.mkdir(parents=True)
+    (root / OWNERS).write_text("no folder")
+    for put in (lambda: artifacts.put(CONTENT), lambda: artifacts.put_lines(iter([CONTENT]))):
+        with pytest.raises(DatabaseError):
+            put()
+    assert [path.name for path in root.iterdir()] == [OWNERS]

@@ -47,7 +47,6 @@ class StoreArtifacts:
     def put_lines(self, lines: Iterator[bytes]) -> tuple[str, int]:
         """The name is known only when everything was written, so it is written under another one first."""
         digest, size = hashlib.sha256(), 0
-        self._own()
 
         def counted() -> Iterator[bytes]:
             nonlocal size
@@ -58,6 +57,7 @@ class StoreArtifacts:
 
         draft = self._draft(self._root)
         try:
+            self._own()
             _fill(draft, counted())
             sha256 = digest.hexdigest()
             path = self._path(sha256)
