@@ -23,25 +23,27 @@ _LOOK = timedelta(milliseconds=250)
 
 
 def work_on(site: Site, run: Run[Day]) -> RunView:
-    """Works until there is nothing more to do by itself for this run; no other run is touched."""
-    with site.app.worker(run=run):
-        return _watch(site, run)
+    """Works until there is nothing more to do by itself for this run; no other run is touched.
 
-
-def _watch(site: Site, run: Run[Day]) -> RunView:
-    """Interrupted, the run stays as it is, and says how to go on."""
-    refuse_without_code(site, reading.show(site.app, run.id, journal=False))
+    Interrupted, also while the worker starts, the run stays as it is, and says how to go on.
+    """
     try:
-        with progress() as show:
-            while not _at_rest(site, run):
-                show(reading.show(site.app, run.id, journal=False))
-            view = reading.show(site.app, run.id, journal=False)
-            show(view)
-        return view
+        with site.app.worker(run=run):
+            return _watch(site, run)
     except KeyboardInterrupt:
         told = _("Run {run} was interrupted. What is done is kept; go on with: {command}")
         chat(told.format(run=run.id, command=f"report resume {run.id}"))
         raise
+
+
+def _watch(site: Site, run: Run[Day]) -> RunView:
+    refuse_without_code(site, reading.show(site.app, run.id, journal=False))
+    with progress() as show:
+        while not _at_rest(site, run):
+            show(reading.show(site.app, run.id, journal=False))
+        view = reading.show(site.app, run.id, journal=False)
+        show(view)
+    return view
 
 
 def _at_rest(site: Site, run: Run[Day]) -> bool:
