@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from halfway import RunStatus
 from tests.crash.processes import Worker
 from tests.engine.harness import Harness, until
-from tests.examples.conftest import said
+from tests.examples.conftest import anew, said
 
 FLOWS = "tests.examples.campaign_flows:flows"
 SLOTS = 8
@@ -90,3 +91,14 @@ def test_the_story_is_told(load: Any, capsys: pytest.CaptureFixture[str], url: s
     assert told[0] == "PARTIAL_SUCCESS: 1980 sent, 20 failed"
     assert told[-1] == "SUCCESS: 2000 mails to 2000 customers"
     assert "  Try the failed items of BATCHES again; the others are not touched." in told
+
+
+def test_an_example_loaded_for_one_test_is_no_second_one_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    from examples import campaign as first
+
+    monkeypatch.setenv("EXAMPLES_URL", "sqlite:///:memory:")
+    with anew():
+        assert import_module("examples.campaign") is not first
+    from examples import campaign as again
+
+    assert again is first is import_module("examples.campaign")
