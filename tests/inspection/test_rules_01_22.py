@@ -470,7 +470,12 @@ def test_r10_two_events_are_about_two_records_unless_both_look_for_one() -> None
     )
     assert only("R-10", flow(step("stock", 10, STOCK, guard=span(9), identity=identity(Bearing.NONE)), triggers=events))[2] == "stock"
     assert only("R-10", flow(step("stock", 10, STOCK), triggers=(*events, trigger(Starting.SCHEDULE))))[2] == "stock"
-    assert only("R-10", flow(step("pay", 10, PAY), triggers=events))[2] == "pay"
+    silent(
+        "R-10",
+        flow(step("pay", 10, PAY), triggers=events),
+        flow(step("row", 10, effect(Kind.RECORD, Kind.CREATE, told="sheets append")), triggers=(trigger(Starting.SCHEDULE),)),
+    )
+    assert only("R-10", flow(step("pay", 10, PAY), triggers=(trigger(Starting.SCHEDULE),)))[2] == "pay"
 
 
 # ── R-11 ──
@@ -804,7 +809,7 @@ def test_r20_the_engine_can_undo_and_nothing_is_registered() -> None:
 def test_r20_a_row_of_ones_own_is_less() -> None:
     row = step("row", 10, effect(Kind.RECORD, told="dynamodb putItem", action="dynamodb.put"), unit="a")
     bad = flow(row, step("ship", 20, TICKET, unit="b"), edges=edges("row", "ship"), undoes=True)
-    assert only("R-20", bad)[1] == "MEDIUM"
+    assert only("R-20", bad)[1] == "LOW"
 
 
 def test_r20_is_a_blocker_for_money_when_the_later_failure_has_its_way() -> None:

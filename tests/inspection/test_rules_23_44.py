@@ -372,7 +372,9 @@ def test_r34_credits_limits_questions_and_gates() -> None:
 def test_r29_a_failure_reaches_nobody() -> None:
     bad = flow(step("pay", 10, PAY), triggers=(trigger(Starting.SCHEDULE, 3), trigger(Starting.MANUAL, 4)))
     assert only("R-29", bad) == ("R-29", "MEDIUM", "", [10, 3])
-    assert text("R-29", bad) == "When POST pay.example fails, nobody is told: the half that is done stays until somebody happens to look."
+    assert text("R-29", bad) == (
+        "When POST pay.example fails, nothing in the files tells anybody: the half that is done stays until somebody happens to look."
+    )
     assert only("R-29", replace(bad, format="github-actions")) == ("R-29", "MEDIUM", "", [10, 3])
 
 

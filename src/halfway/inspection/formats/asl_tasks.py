@@ -13,7 +13,7 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
 
 NAME = "step-functions"
-_SERVICE = re.compile(r"^arn:[\w-]+:states:[^:]*:[^:]*:([\w-]+(?::[\w-]+)*?)(?:\.sync(?::2)?|\.waitForTaskToken)?$")
+_SERVICE = re.compile(r"^arn:(?:[\w-]+|\$\{[\w:]+\}):states:[^:]*:[^:]*:([\w-]+(?::[\w-]+)*?)(?:\.sync(?::2)?|\.waitForTaskToken)?$")
 _KEY = re.compile(
     r"(?i)^(?:client_?(?:request_?)?token|(?:x-)?idempoten\w*[-_]?(?:key|token)?|message_?deduplication_?id|paypal-request-id)(?:\.\$)?$"
 )

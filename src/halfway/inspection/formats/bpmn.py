@@ -34,6 +34,7 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Source, Unreadable
 
 NAME = "bpmn"
+DRAWING = "none of its processes is executable: it is a drawing, which no engine runs"
 CONNECTOR_ENDS_AFTER = 40.0  # seconds; the defaults of a connector of Camunda 8, to connect and to read
 _SPACE = "http://www.omg.org/spec/BPMN/20100524/MODEL"
 _EFFECTLESS = frozenset({"userTask", "manualTask", "receiveTask", "task", "scriptTask", "businessRuleTask", "intermediateCatchEvent"})
@@ -64,6 +65,9 @@ class Bpmn:
         zeebe = "http://camunda.org/schema/zeebe/" in source.text
         processes = list(root.all("process"))
         runs = [one for one in processes if one.get("isExecutable") == "true"]
+        if processes and all(one.get("isExecutable") == "false" for one in processes):
+            source.unread[NAME] = DRAWING
+            raise Unreadable(DRAWING)
         # Beside one that runs, a process that does not is a drawing of somebody else's.
         for element in runs or processes:
             yield _flow(_Reading(source, given, process_of(element), zeebe))

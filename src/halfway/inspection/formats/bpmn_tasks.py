@@ -8,12 +8,13 @@ from halfway.inspection.formats import Given
 from halfway.inspection.formats.wording import bearing, named, opaque_effect
 from halfway.inspection.formats.xml_tree import Element
 from halfway.inspection.knowledge import Knowledge
-from halfway.inspection.model import Bearing, Effect, Identity, Kind, Span, Unread
+from halfway.inspection.model import Bearing, Effect, Identity, Kind, Repeat, Reversible, Span, Unread
 from halfway.inspection.quoting import quoted
 
 _ATTEMPTS = 3  # of Zeebe and of Camunda 7 where nothing is said
 _KEY = re.compile(r"(?i)(?:x-)?idempotency[-_]?key|paypal-request-id|x-nc-api-idempotency-key|request_?id")
 _STABLE = re.compile(r"(?i)businessKey|process_?instance(?:Key|Id)|[:+=]\s*[a-z_]|\$\{\w")
+_OWN_VARIABLE = re.compile(r"^[$#]\{\s*execution\.(?:set|get|remove)Variable(?:Local)?\(")
 _CODE = ("type", "topic", "class", "delegateExpression", "expression")
 
 
@@ -37,6 +38,8 @@ def effect_of(node: Element, knowledge: Knowledge) -> Effect:
                 return found
         return opaque_effect(quoted(f"request {url}"), name, url)
     code, _ = _code(node)
+    if _OWN_VARIABLE.match(code):
+        return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, quoted(code), certain=True)
     effect = opaque_effect(quoted(code or name), name, code)
     if node.name in ("sendTask", "intermediateThrowEvent", "endEvent"):
         # An event tells another process; a task that sends may write to a person.
@@ -56,6 +59,8 @@ def opaque_of(node: Element, here: frozenset[str], given: Given) -> Unread | Non
             return None
         return Unread(quoted(what), "The process {what} was not given.", node.span)
     code, span = _code(node)
+    if _OWN_VARIABLE.match(code):
+        return None
     return Unread(quoted(code or node.get("id")), "The code of {what} was not given.", span)
 
 

@@ -17,6 +17,7 @@ _WRAPPERS = frozenset({"sudo", "nice", "ionice", "time", "exec", "env", "nohup",
 _HARMLESS = frozenset({
     "echo", "printf", "cd", "test", "[", "true", "false", ":", "date", "sleep", "mkdir", "cat", "ls", "pwd", "export",
     "set", "grep", "sed", "awk", "sort", "head", "tail", "tee", "wait", "which", "logger",
+    "source", ".", "corepack", "chown", "chmod", "umask",
 })  # fmt: skip
 _SCRIPT = re.compile(r"\.(?:sh|bash|py|rb|pl|php|js|mjs|ts|jar)$")
 _INLINE = re.compile(r"-[a-zA-Z]*[ce]|--eval|--print|-p")

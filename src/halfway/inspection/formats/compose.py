@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from halfway.inspection.formats import Given, Reader
 from halfway.inspection.formats.command_steps import Around, Line, in_order, steps_of
@@ -124,7 +125,8 @@ def _steps(source: Source, name: str, service: Node, given: Given, first: int) -
     if any(service.get(key) for key in ("ports", "expose", "healthcheck")):
         extra["serves"] = "true"  # it waits for others; what has work of its own comes to an end
     around = Around(unit=name, repeaters=(*repeaters, by_hand), facts=facts, opaque_image=unread, extra=extra)
-    return steps_of(lines, given, around, first)
+    # A service is there to stay, and nobody waits for the end of a job: the missing limit of time is no weakness of either.
+    return [replace(step, timeout_known=step.timeout is not None) for step in steps_of(lines, given, around, first)]
 
 
 def _restarts(service: Node) -> Iterator[Repeater]:

@@ -13,7 +13,7 @@ _COMMENT = re.compile(r"^\s*#|\s#\s")
 _MOVES = re.compile(
     "|".join((
         r"\buses:\s*[\"']?(?!\./)[\w./-]+@(?:main|master|latest|develop|HEAD)\b",
-        r"\bimage:\s*[\"']?[\w.-]+(?:[/:][\w.-]+)*:latest\b",
+        r"\bimage:\s*[\"']?[\w.-]+(?:[/:][\w.-]+)*:latest\b(?!@sha256:)",
         r"/releases/latest/download/",
         r"raw\.githubusercontent\.com/[\w.-]+/[\w.-]+/(?:refs/heads/)?(?:main|master|HEAD)/",
         r"\b(?:curl|wget)\b[^|]*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b",

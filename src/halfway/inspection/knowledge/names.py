@@ -14,7 +14,7 @@ _PYTHON = re.compile(
 )
 _PYTHON_SHORT = re.compile(r"^(?:aio)?boto3\.([\w-]+)\.(?:.*\.)?(\w+)$")
 _TYPESCRIPT = re.compile(r"^@aws-sdk/client-([\w-]+)\.(\w+)Command$")
-_ARN = re.compile(r"^arn:[\w-]+:states:[^:]*:[^:]*:(?:aws-sdk:)?([\w-]+):(\w+)(?:\..*)?$")
+_ARN = re.compile(r"^arn:(?:[\w-]+|\$\{[\w:]+\}):states:[^:]*:[^:]*:(?:aws-sdk:)?([\w-]+):(\w+)(?:\..*)?$")
 _FUNCTION = re.compile(r"^arn:[\w-]+:lambda:[^:]*:[^:]*:function:")
 _OTHER_NAMES = {
     "sfn": "stepfunctions",
@@ -24,7 +24,9 @@ _OTHER_NAMES = {
     "cloudwatchlogs": "logs",
     "docdb": "rds",
 }
-_READS = re.compile(r"^(?:get|list|describe|head|batchget|search|query|scan|select|lookup|view|check|estimate|simulate|validate|wait)")
+_READS = re.compile(
+    r"^(?:get|list|describe|head|batchget|search|query|scan|select|lookup|view|check|estimate|simulate|validate|wait|read|download)"
+)
 _MAKES, _DELETES = ("create", "run", "allocate", "purchase"), ("delete", "terminate", "remove", "purge")
 
 

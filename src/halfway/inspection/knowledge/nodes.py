@@ -19,8 +19,7 @@ class Nodes:
             for rule in row.node:
                 format, _, rest = rule.partition(" ")
                 parts = tuple(tuple(part.lower().split("|")) for part in rest.split("/"))
-                weight = sum(1 + (1 if "*" not in one else 0) for part in parts for one in part[:1] if one != "*")
-                found.append((-weight, format, parts, row.action.id))
+                found.append((-_weight(parts), format, parts, row.action.id))
         self._rules = sorted(found, key=lambda rule: (rule[0], rule[3]))
 
     def find(self, format: str, names: tuple[str, ...]) -> str | None:
@@ -39,6 +38,12 @@ class Nodes:
         resource = resource or str(known.get("resource", ""))
         operations = known.get("operations", {})
         return short, resource, operation or str(operations.get(resource) or known.get("operation", ""))
+
+
+def _weight(parts: tuple[tuple[str, ...], ...]) -> int:
+    """How much a rule says; what a node does says more of it than which node it is: `getAll` of a messenger only reads."""
+    said = [(place, one) for place, part in enumerate(parts) for one in part[:1] if one != "*"]
+    return sum((3 if place == 2 else 2) if "*" not in one else 1 for place, one in said)
 
 
 def _fits(part: tuple[str, ...], name: str) -> bool:

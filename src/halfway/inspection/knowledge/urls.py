@@ -15,6 +15,7 @@ LONGEST = 2_000  # letters of an address that are read
 _HOLE = "~"
 _GAPS = re.compile(r"\$?\{\{.*?\}\}|\$?\{[^{}]*\}|\$\w+|%[sd]")
 _ADDRESS = re.compile(r"^(?:[a-z][a-z0-9+.-]*://)?(?:[^/@\s]*@)?([^/:?#\s]+)(?::[\w~]+)?([^?#]*)", re.IGNORECASE)
+_ASKING = re.compile(r"(?i)/(?:search|_search|_msearch|_count|lookup|autocomplete|suggest|scrape)/?[\"'`]?\s*(?:[?#]|$)")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,}")
 
 
@@ -36,6 +37,11 @@ def address(url: str) -> Address:
     if match is None or _HOLE in match[1].split(".", 1)[-1]:
         return Address("", "", quoted(text, 60), names or frozenset(name.lower() for name in _NAME.findall(text)))
     return Address(match[1].lower(), re.sub(r"/{2,}", "/", match[2]).rstrip("/"), match[1].lower().replace(_HOLE, "…"), frozenset())
+
+
+def asks(url: str) -> bool:
+    """Whether the last part of a path says that a search is posted, which changes nothing."""
+    return _ASKING.search(url[:LONGEST]) is not None
 
 
 class Requests:

@@ -15,9 +15,12 @@ _VERBS: tuple[tuple[Kind, str], ...] = (
     (Kind.PERMISSION, "grant revoke permit promote"),
     (Kind.UNKNOWN, "update upsert set edit change move merge archive close approve cancel run execute start stop upload copy"),
 )
+_FOR_MACHINES = frozenset(("status", "metric", "metrics", "telemetry", "heartbeat", "stats"))
 _KINDS = {word: kind for kind, words in _VERBS for word in words.split()}
 
 
 def inferred(name: str) -> Kind | None:
     """The kind that the first verb of a name lets infer; None if none of its words is a verb."""
-    return next((_KINDS[word] for word in (one.lower() for one in _WORD.findall(name)) if word in _KINDS), None)
+    said = [one.lower() for one in _WORD.findall(name)]
+    kind = next((_KINDS[word] for word in said if word in _KINDS), None)
+    return Kind.UNKNOWN if kind is Kind.NOTIFY and _FOR_MACHINES & set(said) else kind

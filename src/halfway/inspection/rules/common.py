@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, identified, repeatability
@@ -17,6 +18,7 @@ from halfway.inspection.model import (
     Repeater,
     Repeating,
     Span,
+    Starting,
     Step,
     When,
 )
@@ -28,6 +30,7 @@ OFFICIAL = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 TABLES = ("sheets.", "airtable.", "notion.", "dynamodb.", "db.")
 """How the actions on rows of tables of one's own begin."""
 
+_REQUEST = re.compile(r"^[A-Z]{3,7} ")
 SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UNIT_RERUN, Repeating.RESTART, Repeating.REPLAY})
 """Who does the same once more; a schedule, a loop and a dispatch by hand begin something new."""
 
@@ -58,6 +61,27 @@ def only_tells(step: Step) -> bool:
 def tells_team(step: Step) -> bool:
     """Whether it tells nobody but the own people."""
     return only_tells(step) and step.effect is not None and step.effect.receiver is Receiver.TEAM
+
+
+def named_only(step: Step) -> bool:
+    """Whether what it does is inferred from nothing but the name of a function."""
+    return step.effect is not None and not step.effect.certain and step.effect.told.endswith("()")
+
+
+def is_row(step: Step) -> bool:
+    """Whether it is about a row of a table of one's own, which can be looked at again and written over."""
+    return step.effect is not None and step.effect.action.startswith(TABLES) and not kinds(step) & {Kind.MONEY, Kind.PERMISSION}
+
+
+def is_command(step: Step) -> bool:
+    """Whether it is a command of which nothing more is known; one that asks somebody else goes wrong for other reasons."""
+    return kinds(step) == frozenset({Kind.UNKNOWN}) and _REQUEST.match(told(step)) is None
+
+
+def is_by_hand(flow: Flow) -> bool:
+    """Whether it is a program that nothing but a person is seen to start."""
+    program = flow.extra.get("engine") == "script" or flow.format == "shell"
+    return program and {one.kind for one in flow.triggers} == {Starting.MANUAL}
 
 
 def stops(step: Step) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Step
-from halfway.inspection.rules.common import OFFICIAL, Ways, again_at, exposed, found, kinds, retries, tells_team
+from halfway.inspection.rules.common import OFFICIAL, Ways, again_at, exposed, found, is_row, kinds, retries, tells_team
 
 TWICE = "{what} is tried again when its answer is lost, carries nothing by which the receiver knows it again, and then happens twice."
 UNKNOWN = "{what} is tried again when its answer is lost; whether it then happens twice is not known."
@@ -24,7 +24,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _severity(step: Step) -> Severity:
     if kinds(step) & OFFICIAL:
-        return Severity.BLOCKER
+        return Severity.HIGH if is_row(step) else Severity.BLOCKER
     return Severity.HIGH if kinds(step) & GRAVE and not tells_team(step) else Severity.MEDIUM
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Bearing, Kind
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import Ways, again, again_at, found, kinds, place
+from halfway.inspection.rules.common import Ways, again, again_at, found, kinds, place, told
 
 INFERENCE = "Each attempt of {what} makes a new key ({key}); a repeat looks like another action to the receiver."
+_ENDS = re.compile(r"\b(?:merge|close)\b")
+"""To merge or to close is refused where there is nothing of that name."""
 DELETED = frozenset({Kind.DELETE})
 """To delete another thing of that name deletes nothing."""
 
@@ -19,7 +22,9 @@ def check(case: Case) -> Iterator[Finding]:
     for step in Ways(case.flow).outward():
         minted = step.identity if step.identity is not None and step.identity.bearing is Bearing.MINTED else None
         repeat = next(again(step), None)
-        if minted is None or repeat is None or kinds(step) == DELETED or repeatability(step) in (Repeatable.PROVEN, Repeatable.GUARDED):
+        if minted is None or repeat is None or kinds(step) == DELETED or _ENDS.search(told(step)):
+            continue
+        if repeatability(step) in (Repeatable.PROVEN, Repeatable.GUARDED):
             continue
         facts = place(minted.span, step), *again_at(repeat, step)
         yield found(RULE.id, Severity.HIGH, step, INFERENCE, *facts, key=quoted(minted.expression))

@@ -18,7 +18,7 @@ _TIDIED = re.compile(r"(?i)mark_?as_?(?:un)?read|(?:add|remove)_?labels?\b|\barc
 def check(case: Case) -> Iterator[Finding]:
     ways = Ways(case.flow)
     for step in ways.outward():
-        if not _tells(step) or step.marks & {Mark.FAILURE_NOTICE, Mark.RECOVERY}:
+        if not _tells(step) or step.marks & {Mark.FAILURE_NOTICE, Mark.RECOVERY, Mark.WAIT}:  # who waits for an answer asks
             continue
         later = next((one for one in ways.after(step) if _is_told_of(one)), None)
         if later is not None:

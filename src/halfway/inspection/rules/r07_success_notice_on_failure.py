@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Mark, OnError, Step, When
-from halfway.inspection.rules.common import Ways, found, line, outward
+from halfway.inspection.rules.common import Ways, found, line, outward, told
 
 INFERENCE = "{what} is reached when {failed} has failed, too, and then says that it is done."
+_SAYS_NO = re.compile(r"(?i)reject|declin|denied|\bfail|error|cancel|sorry")
 _ALWAYS = re.compile(r"\balways\(\)|!\s*cancelled\(\)")
 # Who asks for the outcome, or tells it, does not tell a success that is none.
 _TRUE = re.compile(r"\b(?:success\(\)|outcome|conclusion|job\.status|\.result)\b|==\s*['\"]success['\"]")
@@ -19,6 +20,8 @@ def check(case: Case) -> Iterator[Finding]:
     ways = Ways(case.flow)
     for notice in ways.outward():
         if not notice.marks & {Mark.SUCCESS_NOTICE, Mark.CLAIM} or _TRUE.search(f"{notice.condition}\n{notice.quote}"):
+            continue
+        if _SAYS_NO.search(f"{notice.name} {told(notice)}"):
             continue
         failed = next((one for one in ways.steps if one.id != notice.id and _passes(ways, one, notice)), None)
         if failed is not None:

@@ -6,19 +6,23 @@ from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Repeat, Repeater, Repeating, Step
-from halfway.inspection.rules.common import Ways, again, again_at, exposed, found, kinds, line, outward, stops, told
+from halfway.inspection.model import Kind, Mark, Repeat, Repeater, Repeating, Step
+from halfway.inspection.rules.common import Ways, again, again_at, exposed, found, is_by_hand, is_command, kinds, line, outward, stops, told
 
 TWICE = "When {later} fails, running {unit} again does {what} a second time."
 REFUSED = "When {later} fails, running {unit} again is refused at {what}, which is there already, and never reaches {later}."
+FILE = frozenset({Kind.FILE})
 UNKNOWN_KIND = frozenset({Kind.UNKNOWN})
 UNKNOWN = "When {later} fails, running {unit} again does {what} again; whether that has a second effect is not known."
 
 
 def check(case: Case) -> Iterator[Finding]:
     ways = Ways(case.flow)
+    by_hand = is_by_hand(case.flow) or case.flow.format == "compose"
     gravest: dict[str, Finding] = {}
     for step in ways.outward():
+        if kinds(step) == FILE or Mark.FAILURE_NOTICE in step.marks or (by_hand and is_command(step)):
+            continue  # a line of a file of this machine; a failure that is told again; a tool of which nothing is known
         finding = _at(ways, step) if exposed(step) or _is_refused(step) else None
         if finding is not None and (step.unit not in gravest or finding.severity > gravest[step.unit].severity):
             gravest[step.unit] = finding

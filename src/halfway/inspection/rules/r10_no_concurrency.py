@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Flow, Kind, Repeat, Starting, Step, Trigger
-from halfway.inspection.rules.common import Ways, found, kinds, place
+from halfway.inspection.rules.common import Ways, found, kinds, place, told
 
 INFERENCE = "Two runs may do {what} at the same time, and each finds the half of the other."
 STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.MANUAL})
-_LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk) deploy\b")  # a second change of a stack is refused while the first is under way
+_LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk) deploy\b")
+# A second change of a stack is refused while the first is under way.
 _OF_THE_RUNNER = re.compile(r"^(?:docker compose|docker-compose|systemctl)\b")  # a machine of its own for each run
+_ADDS = re.compile(r"\b(?:append|insert|INSERT|add)\b")
 _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
 
 
@@ -42,7 +44,8 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
         return False
     # Two events, or two people, are about two records, unless a look before the effect tells of one thing that both want.
     of_one_record = step.guard is None and all(start.kind in (Starting.EVENT, Starting.MANUAL) for start in starts)
-    return Kind.MONEY in kinds(step) or (Kind.RECORD in kinds(step) and not of_one_record)
+    adds = Kind.CREATE in kinds(step) or _ADDS.search(told(step)) is not None  # two new rows do not meet
+    return bool(kinds(step) & {Kind.MONEY, Kind.RECORD}) and not of_one_record and not (adds and step.guard is None)
 
 
 def _severity(step: Step) -> Severity:

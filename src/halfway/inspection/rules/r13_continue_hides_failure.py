@@ -40,10 +40,11 @@ def _is_beside(step: Step) -> bool:
 
 
 def _built(step: Step, after: tuple[Step, ...], unasked: frozenset[str]) -> Step | None:
-    """What comes later in the order of the file; by a loop alone it is about the next item, and a file beside a file is no sequel."""
-    files = kinds(step) == FILE
+    """What comes later in the order of the file; by a loop alone it is about the next item, and beside a file nothing is built on it."""
+    if kinds(step) == FILE:
+        return None
     later = (one for one in after if one.order > step.order and one.id in unasked and outward(one))
-    return next((one for one in later if not (files and kinds(one) == FILE) and not _is_beside(one)), None)
+    return next((one for one in later if not _is_beside(one)), None)
 
 
 RULE = Rule(

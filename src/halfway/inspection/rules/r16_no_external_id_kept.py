@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import identified
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind
-from halfway.inspection.rules.common import Ways, found, kinds
+from halfway.inspection.rules.common import Ways, found, kinds, named_only
 
-INFERENCE = "The id that the receiver gives to {what} is kept nowhere; after a stop nobody can show whether it happened."
+INFERENCE = "The id that the receiver gives to {what} is kept nowhere: after a stop somebody has to search by hand for what was made."
 _REMARK = re.compile(r"(?i)comment|reply")
 GIVES_ID = frozenset({Kind.CREATE, Kind.MONEY})
 
@@ -18,15 +18,17 @@ GIVES_ID = frozenset({Kind.CREATE, Kind.MONEY})
 def check(case: Case) -> Iterator[Finding]:
     for step in Ways(case.flow).outward():
         # What carries an identity of its own, or is looked for first, can be found without the receiver's id.
-        if not kinds(step) & GIVES_ID or step.kept or step.guard is not None or identified(step):
+        if not kinds(step) & GIVES_ID or "unattended" in step.extra or step.kept or step.guard is not None or identified(step):
             continue
         certain = step.effect is not None and step.effect.certain
-        if step.opaque is not None and not certain:
+        if (step.opaque is not None or named_only(step)) and not certain:
             continue  # what was not read may keep it
         # A remark stands below the thing that it is about, where it is found again.
         if step.effect is None or _REMARK.search(f"{step.effect.action} {step.effect.told}"):
             continue
-        yield found(RULE.id, Severity.HIGH if certain else Severity.MEDIUM, step, INFERENCE)
+        # What is made at a project is seen there by everybody.
+        shown = step.effect.action.startswith("github.")
+        yield found(RULE.id, Severity.LOW if shown else Severity.HIGH if certain else Severity.MEDIUM, step, INFERENCE)
 
 
 RULE = Rule(

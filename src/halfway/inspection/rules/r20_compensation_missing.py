@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Flow, Kind, Mark, Step
-from halfway.inspection.rules.common import TABLES, Ways, found, kinds, line, stops
+from halfway.inspection.rules.common import Ways, found, is_row, kinds, line, stops
 from halfway.inspection.rules.undoing import matters_later, undoable
 
 ENGINE = "When {later} fails, {what} stays; the engine can undo, and nothing is registered for it."
@@ -37,8 +37,7 @@ def _at(flow: Flow, ways: Ways, step: Step) -> Finding | None:
         return found(RULE.id, Severity.BLOCKER, step, MODELLED, *facts, later=modelled[0].name, branch=modelled[1].name)
     if later and flow.undoes:
         # A row of one's own is written over or looked at again; what others were given is not.
-        row = step.effect is not None and step.effect.action.startswith(TABLES)
-        return found(RULE.id, Severity.MEDIUM if row else Severity.HIGH, step, ENGINE, line(later[0]), later=later[0].name)
+        return found(RULE.id, Severity.LOW if is_row(step) else Severity.HIGH, step, ENGINE, line(later[0]), later=later[0].name)
     return None
 
 

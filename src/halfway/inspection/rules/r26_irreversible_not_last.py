@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Reversible, Step
-from halfway.inspection.rules.common import Ways, found, kinds, line, only_tells, outward, stops
+from halfway.inspection.rules.common import Ways, found, is_row, kinds, line, only_tells, outward, stops, told
 
 INFERENCE = "{what} cannot be taken back without a trace, and is done before {later}, which may fail and seems not to need it."
 ASIDE = frozenset({Mark.CLAIM, Mark.CURSOR, Mark.FAILURE_NOTICE, Mark.RECOVERY})
 
+_IMAGE = re.compile(r"\b(?:docker|buildx|podman|crane|skopeo|ko|jib)\b|build-push")
+_RELEASE = re.compile(r"\bgh release\b|gh-release|goreleaser")
+_OF_RELEASE = re.compile(r"\bgh release\b|(?i:homebrew|winget|\baur\b|scoop|chocolatey)")
+TIDYING = frozenset({Kind.DELETE, Kind.FILE})
 BOOKKEEPING = frozenset({Kind.GIT})
 """What is pushed after a release is often about the release."""
 
@@ -22,7 +27,7 @@ def check(case: Case) -> Iterator[Finding]:
         if only_tells(step) or not _is_final(step) or step.marks & ASIDE:
             continue
         needing = _needing(ways, step)
-        later = next((one for one in ways.after(step) if _could_be_first(one) and one.id not in needing), None)
+        later = next((one for one in ways.after(step) if _could_be_first(one) and one.id not in needing and not _takes(one, step)), None)
         if later is not None:
             # What is deleted must often be gone before the next can be done.
             severity = Severity.LOW if kinds(later) == BOOKKEEPING or kinds(step) == frozenset({Kind.DELETE}) else Severity.MEDIUM
@@ -33,13 +38,24 @@ def _is_final(step: Step) -> bool:
     """Whether it cannot be taken back, or only for a while, or not without a trace that everybody sees."""
     if step.effect is None or step.effect.reversible is Reversible.YES:
         return False
+    if "--clobber" in step.effect.told:
+        return False  # it is written over
     return Kind.PUBLISH in kinds(step) or step.effect.reversible is Reversible.NO
 
 
 def _could_be_first(later: Step) -> bool:
     """Whether it does more than tell of what was done, can be taken back, and may fail."""
     tells = kinds(later) <= {Kind.NOTIFY, Kind.ENQUEUE}  # people, or another automation
+    if kinds(later) <= TIDYING or is_row(later):
+        return False  # it tidies up after it, or writes down that it is done
     return outward(later) and stops(later) and not tells and not _is_final(later) and not later.marks & ASIDE
+
+
+def _takes(later: Step, step: Step) -> bool:
+    """Whether it is made of what was published: the deployment of an image, the files or the formula of a release."""
+    if _RELEASE.search(told(step)) and _OF_RELEASE.search(told(later)):
+        return True
+    return Kind.DEPLOY in kinds(later) and _IMAGE.search(told(step)) is not None
 
 
 def _needing(ways: Ways, step: Step) -> frozenset[str]:

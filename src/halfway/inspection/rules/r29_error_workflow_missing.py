@@ -8,7 +8,7 @@ from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.model import Fact, Flow, Mark, Repeating, Starting, Step
 from halfway.inspection.rules.common import Ways, line, tells_team, told
 
-INFERENCE = "When {what} fails, nobody is told: the half that is done stays until somebody happens to look."
+INFERENCE = "When {what} fails, nothing in the files tells anybody: the half that is done stays until somebody happens to look."
 WATCHED = frozenset({"github-actions"})
 """Here the one who starts a run hears of its failure; of one that the clock or a program has started nobody may."""
 STARTS = frozenset({Repeating.MANUAL, Repeating.SCHEDULE, Repeating.REDELIVERY, Repeating.RESTART})

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Flow, Kind, Mark, Starting, Step
-from halfway.inspection.rules.common import TABLES, Ways, found, kinds, line, only_tells, place, tells_team, told
+from halfway.inspection.rules.common import TABLES, Ways, found, kinds, line, named_only, only_tells, place, tells_team, told
 
 NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
 UNNAMED = "Something holds {what} back until it is let pass; who may do so is not in the files and has to be asked."
@@ -63,6 +63,8 @@ def _weight(step: Step) -> int:
 def _is_for_people(step: Step) -> bool:
     if step.effect is None or not step.effect.consequential or tells_team(step) or step.effect.action in ASKS_ITSELF:
         return False
+    if named_only(step) and kinds(step) <= MADE_ONLY | {Kind.UNKNOWN}:
+        return False  # that a function is called create does not say that what it makes concerns anybody
     return Mark.FAILURE_NOTICE not in step.marks
 
 

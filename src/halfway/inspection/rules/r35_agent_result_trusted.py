@@ -9,7 +9,7 @@ from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Step
 from halfway.inspection.rules.common import Ways, found, kinds, line, outward, tells_team
 
-LOST = "The id of what {what} starts is kept nowhere; nobody can say later what the agent did."
+LOST = "The id of what {what} starts is kept nowhere: what the agent did stands in its own log only, as long as that is kept."
 AWAY = "{what} starts an agent elsewhere, and nothing waits for its end: the run ends well whatever the agent does."
 TRUSTED = "{later} goes on with what {what} has made, and nobody looks at it between."
 _ASKS = re.compile(r"(?i)\b(?:curl|wget|http|gh|invoke-restmethod)\b|wait|poll|status")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeat, Starting, Step
-from halfway.inspection.rules.common import Ways, again, found, place
+from halfway.inspection.rules.common import Ways, again, found, place, told
 
 TWICE = "{what} is looked for first, and that is no proof: one that was made a moment ago may not be found yet, and a second follows."
 UNKNOWN = (
@@ -14,6 +15,7 @@ UNKNOWN = (
     "whether a second call then has a second effect is not known."
 )
 MEETING = frozenset({Starting.EVENT, Starting.PUSH, Starting.POLL, Starting.SCHEDULE, Starting.CALL})
+_CHANGES = re.compile(r"(?i)\b(?:update|delete|edit|close|archive)\b")
 REFUSING = (Repeat.SAFE, Repeat.REJECTS, Repeat.MERGES)
 """Where the receiver itself keeps from a second one, the look need not."""
 
@@ -25,6 +27,8 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         if meets or any(one.automatic for one in again(step)):
             known = step.effect is not None and step.effect.certain and step.effect.repeat is not Repeat.UNKNOWN
+            if not known and _CHANGES.search(told(step)):
+                continue  # to change or delete what was found once more changes it to the same
             severity, text = (Severity.MEDIUM, TWICE) if known else (Severity.LOW, UNKNOWN)
             yield found(RULE.id, severity, step, text, place(step.guard, step))
 

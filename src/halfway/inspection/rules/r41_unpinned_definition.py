@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.rules.common import Ways, outward, told
 
-INFERENCE = "Running it again may do {what} with other code than the first time: what it takes is named by a place that moves."
+INFERENCE = "Running it again may do {what} another way than the first time: the quoted lines take code from places that move."
 MOST_FACTS = 3
 
 

@@ -105,7 +105,7 @@ def _split(text: str) -> list[str]:
 
 def _effect(command: Command, frame: Frame) -> Effect | None:
     words, knowledge = command.words, frame.given.knowledge
-    if said.asks_about_itself(words):
+    if said.asks_about_itself(words) or said.for_this_shell(words):
         return None
     if said.unknown_name(words):
         if _TRIAL.search(words[0]) or (frame.passing and "handed" in frame.extra):

@@ -35,7 +35,7 @@ _TRIVIAL = frozenset({
     "pwd", "ls", "head", "tail", "wc", "cut", "tr", "sort", "uniq", "tee", "umask", "ulimit", "shopt", "alias", "type", "which", "hash",
     "whoami", "hostname", "uname", "source", ".", "mkdir", "touch", "grep", "sed", "awk", "jq", "yq", "getopts", "let", "xargs", "seq",
     "env", "expr", "git config", "git fetch", "git checkout", "stat", "find", "mktemp", "sha256sum", "md5sum", "fold", "rev", "paste",
-    "nproc", "id", "time",
+    "nproc", "id", "time", "command",
 })  # fmt: skip
 _SKIPS = re.compile(
     r"^--(?:skip-existing|skip-duplicate|if-not-exists|no-clobber|ignore-existing|skip-if-exists|check-url|if-none-match)\b"
@@ -86,6 +86,8 @@ _WITHIN = re.compile(
     r"|wait|validate|coverage|gen|doc|clean)"
 )
 _BESIDE = re.compile(r"(?:^|[/@=])(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?:[:/]|$)")
+_CHECKS = {"node": (["--check"], ["-c"]), "bash": (["-n"],), "sh": (["-n"],), "php": (["-l"],), "ruby": (["-c"],), "perl": (["-c"],)}
+_SHELL_ONLY = re.compile(r"^(?:\$\(|`)\s*(?:ssh-agent|brew shellenv|opam env|pyenv init|conda shell)\b")
 _VARIABLE = re.compile(r"^\$\{?\w+\}?$|^\$\(")
 
 
@@ -144,7 +146,7 @@ def trivial(words: Sequence[str]) -> bool:
 
 
 def only_here(words: Sequence[str]) -> bool:
-    """Whether only files of this machine are touched."""
+    """Whether only files and services of this machine are touched."""
     return _base(words[0]) in (
         "rm",
         "rmdir",
@@ -161,6 +163,8 @@ def only_here(words: Sequence[str]) -> bool:
         "tar",
         "unzip",
         "zip",
+        "systemctl",
+        "service",
     ) or (_base(words[0]) in ("rsync", "find") and not any(":" in word for word in words[1:]))
 
 
@@ -172,6 +176,17 @@ def to_this_machine(words: Sequence[str]) -> bool:
 def asks_about_itself(words: Sequence[str]) -> bool:
     """Whether a program is only asked for its version or its help."""
     return len(words) == 2 and words[1] in ("--version", "--help", "-V", "-h", "version", "help")
+
+
+def only_checks(words: Sequence[str]) -> bool:
+    """Whether an interpreter only looks at the grammar of a program: `bash -n deploy.sh`."""
+    name, options = _base(words[0]), words[1:2]
+    return list(options) in _CHECKS.get(name, ()) or list(words[1:3]) == ["-m", "py_compile"]
+
+
+def for_this_shell(words: Sequence[str]) -> bool:
+    """Whether the output of a program is run that only sets up the shell itself: `eval "$(ssh-agent -s)"`."""
+    return _SHELL_ONLY.match(" ".join(words[:2])) is not None
 
 
 def unknown_name(words: Sequence[str]) -> bool:
@@ -229,6 +244,8 @@ def program(words: Sequence[str]) -> Program | None:
     """The program of the project that is started; builders only where the name of the target says that it goes outside."""
     name = _base(words[0])
     told = " ".join(words[:3])
+    if only_checks(words) or (name in ("bash", "sh", "zsh", "dash") and "-s" in words[1:3]):
+        return None  # with -s the program comes by the pipe
     if name in _BUILDERS and not any(_PROGRAM.match(word) for word in words[1:]):
         rest = [word for word in words[1:] if not word.startswith("-") and word not in ("run", "exec")]
         return Program(" ".join(words[:3]), False, told) if rest and outward(rest[0]) else None
@@ -240,7 +257,8 @@ def program(words: Sequence[str]) -> Program | None:
                     if not _WITHIN.search(word)
                     else None
                 )
-            if name in ("bash", "sh", "source", ".") and "/" in word and not word.startswith("-") and not word.endswith("bin/activate"):
+            of_project = "/" in word and not word.startswith(("-", "/etc/")) and not word.endswith("bin/activate")
+            if name in ("bash", "sh", "source", ".") and of_project:
                 return Program(word, True, told)
         return None
     if (

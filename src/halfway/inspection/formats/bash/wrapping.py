@@ -41,6 +41,8 @@ def unwrapped(words: Sequence[str]) -> tuple[tuple[str, ...], Wrapping, str | No
 
 def _taken(name: str, words: list[str], wrapping: Wrapping) -> tuple[int, Wrapping]:
     """How many words are only wrapping."""
+    if name == "command" and words[1:2] in (["-v"], ["-V"]):
+        return 0, wrapping  # it only asks where a program is
     if name in _PLAIN:
         return _options(words, 1, assigns=True), wrapping
     if name == "timeout":

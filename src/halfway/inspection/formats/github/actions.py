@@ -67,6 +67,8 @@ _EXEC = re.compile(
 )
 _GAP = re.compile(r"\$\{\s*([A-Za-z_]\w*)[^}]*\}")
 _LOOP = re.compile(r"\b(?:for|while)\s*\(|\.(?:forEach|map)\(")
+_BLOCKS = re.compile(r"[{}]|\bthrow\b|\bsetFailed\s*\(|\bprocess\.exit\(\s*[1-9]")
+_LONGEST_BLOCK = 20_000  # letters
 _READS = ("get", "list", "check", "compare", "download")
 
 
@@ -93,7 +95,7 @@ def action(step: Node, uses: str, inputs: Mapping[str, Node], frame: Frame) -> I
 
 def _doubtful(uses: str, given: Mapping[str, str]) -> bool:
     name = told(uses)
-    if _HARMLESS.search(name):
+    if harmless(uses):
         return False
     return (
         name.startswith("docker://")
@@ -102,10 +104,15 @@ def _doubtful(uses: str, given: Mapping[str, str]) -> bool:
     )
 
 
+def harmless(uses: str) -> bool:
+    """Whether an action is called after what only prepares, builds or looks."""
+    return _HARMLESS.search(told(uses)) is not None
+
+
 def handed(uses: str, *given: Node) -> dict[str, str]:
     """Whether what was not read is neither called after an effect nor gets a secret to have one with."""
     name = told(uses)
-    likely = _OUTWARD.search(name) and not _HARMLESS.search(name)
+    likely = _OUTWARD.search(name) and not harmless(uses)
     secret = any(re.search(r"\bsecrets\b(?!\.GITHUB_TOKEN)", text) for node in given for text in _all(node))
     return {} if likely or secret else {"handed": "nothing"}
 
@@ -202,6 +209,8 @@ def _github_script(script: Node | None, step: Node, frame: Frame) -> Iterator[Dr
         span = Span(script.span.file, min(script.first_line + line - 1, max(script.span.end, script.span.line)), at=script.span.at)
         made = _acting(base, effect, {}, step, frame)
         own = Identity(made.identity.bearing, made.identity.expression, span) if made.identity is not None else None
+        # What is said before the script gives up tells of that.
+        ends = {Mark.FAILURE_NOTICE} if Kind.NOTIFY in effect.kinds and _gives_up(script.text, line) else set[Mark]()
         yield Draft(
             replace(
                 made,
@@ -210,6 +219,7 @@ def _github_script(script: Node | None, step: Node, frame: Frame) -> Iterator[Dr
                 span=span,
                 quote=frame.source.fact(span).quote,
                 identity=own,
+                marks=made.marks | ends,
                 facts=_no_facts(),
             ),
             frame.when,
@@ -249,6 +259,19 @@ def _is_looped(before: str) -> bool:
         elif open_:
             open_.pop()
     return any(open_)
+
+
+def _gives_up(text: str, line: int) -> bool:
+    """Whether the block around a line of a script ends with a failure."""
+    rest = "\n".join(text.split("\n")[line - 1 :])[:_LONGEST_BLOCK]
+    depth = 0
+    for match in _BLOCKS.finditer(rest):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth < 0:
+            return False
+        if depth == 0 and match[0] not in "{}":
+            return True
+    return False
 
 
 def _no_facts() -> tuple[Fact, ...]:

@@ -11,7 +11,7 @@ from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.origin import Origin
 from halfway.inspection.formats.bash.script import Script
 from halfway.inspection.formats.bash.steps import drafts
-from halfway.inspection.formats.github.actions import HERE, action, handed, local, sources, told
+from halfway.inspection.formats.github.actions import HERE, action, handed, harmless, local, sources, told
 from halfway.inspection.formats.github.expressions import HOPS, Job, never, placed, when
 from halfway.inspection.formats.github.inputs import Broken, marked
 from halfway.inspection.formats.sequence import Draft, slug
@@ -169,7 +169,9 @@ def _local(step: Node, uses: str, frame: Frame, making: Making) -> Iterator[Draf
     root = None if source is None else source.yaml
     if source is None or root is None or making.depth >= MOST_ACTIONS:
         job = making.job
-        extra = handed(uses, *(owner.get(part) for owner, part in ((step, "with"), (step, "env"), (job.node, "env"), (job.root, "env"))))
+        # What all steps of a job may see is for others where this one only prepares.
+        wide = () if harmless(uses) else (job.node, job.root)
+        extra = handed(uses, step.get("with"), step.get("env"), *(owner.get("env") for owner in wide))
         bare = _bare(step, replace(frame, extra={**frame.extra, **extra}), opaque=Unread(uses, NOT_GIVEN, step.get("uses").span))
         yield Draft(bare, frame.when, wide=True)
         return

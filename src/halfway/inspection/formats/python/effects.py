@@ -23,6 +23,8 @@ _COMMANDS = re.compile(
     r"|asyncio\.create_subprocess_(exec|shell)|(\w+\.)*run_(command|cmd|shell)|sh)$"
 )
 _UNTIMED = re.compile(r"^(requests|urllib3|niquests|urllib\.request|smtplib|subprocess)\b")
+_FOR_MACHINES = re.compile(r"_(?:status|metrics?|telemetry|heartbeat|stats|trace|span|webhook|event)s?(?:_|$)")
+_OWN_PEOPLE = re.compile(r"^mail_(?:admins|managers)$|_(?:alert|alarm)s?(?:_|$)|_(?:admins?|ops|oncall|staff|team)$")
 # Only the verb of the name is known of these; what they do is inferred, and said so.
 _VERBS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (
@@ -283,7 +285,9 @@ def _inferred(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> 
     kind = next((kind for pattern, kind in _VERBS if pattern.match(verb)), None)
     if kind is None:
         return None
-    who = Receiver.TEAM if verb in ("mail_admins", "mail_managers") else Receiver.UNKNOWN
+    if kind is Kind.NOTIFY and _FOR_MACHINES.search(verb):
+        kind = Kind.UNKNOWN
+    who = Receiver.TEAM if _OWN_PEOPLE.search(verb) else Receiver.UNKNOWN
     return Seen(Effect("", frozenset({kind}), Repeat.UNKNOWN, Reversible.UNKNOWN, quoted(f"{name}()"), certain=False, receiver=who))
 
 

@@ -44,7 +44,7 @@ def operator(call: ast.Call, name: str, task: str, around: Around, walk: Walk) -
         _bash(call, task, around, walk)
         return
     seen = _known(call, name, kind, around, walk)
-    opaque = None if seen.effect.certain else _unread(call, kind, around.frame)
+    opaque = None if seen.effect.certain or "Http" in kind else _unread(call, kind, around.frame)
     _add(walk, call, task, around, seen=seen, opaque=opaque)
 
 

@@ -1,0 +1,180 @@
+"""What looks like a weakness and is none, or a lesser one: each was told once of an automation that somebody then read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from halfway.inspection.finding import Case
+from halfway.inspection.formats.all import READERS
+from halfway.inspection.inspecting import Inspector
+from halfway.inspection.knowledge import load
+from halfway.inspection.rules import all_rules
+
+INSPECTOR = Inspector(READERS, all_rules(), load())
+
+
+def told(folder: Path, name: str, text: str) -> dict[str, list[str]]:
+    """The severities of each rule that speaks."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(dedent(text))
+    found: dict[str, list[str]] = {}
+    for flow in INSPECTOR.inspect([path]).flows:
+        for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge)):
+            found.setdefault(one.rule, []).append(one.severity.name)
+    return found
+
+
+def workflow(steps: str, on: str = "push") -> str:
+    head = f"on: {on}\njobs:\n  ship:\n    runs-on: ubuntu-latest\n    timeout-minutes: 9\n    steps:\n"
+    return head + "\n".join(f"      {line}" for line in dedent(steps).strip().splitlines()) + "\n"
+
+
+def script(code: str, on: str = "push") -> str:
+    body = "\n".join(f"      {line}" for line in dedent(code).strip().splitlines())
+    return workflow(f"- uses: actions/github-script@v7\n  with:\n    script: |\n{body}\n- run: gh issue create --title x --body y", on)
+
+
+def node(type: str, then: str, **parameters: object) -> str:
+    """A node of n8n that an event starts; each has another name than its type."""
+    nodes = [
+        {"name": "Event", "type": f"n8n-nodes-base.{then}", "parameters": {}, "typeVersion": 1, "position": [0, 0]},
+        {"name": "Act", "type": f"n8n-nodes-base.{type}", "parameters": parameters, "typeVersion": 1, "position": [200, 0]},
+    ]
+    ways = {"Event": {"main": [[{"node": "Act", "type": "main", "index": 0}]]}}
+    return json.dumps({"name": "x", "nodes": nodes, "connections": ways, "active": True, "settings": {}}, indent=1)
+
+
+def task(tags: str, inner: str, executable: str = "true") -> str:
+    return f"""<?xml version="1.0"?>
+    <bpmn:definitions xmlns:bpmn="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:camunda="http://camunda.org/schema/1.0/bpmn">
+      <bpmn:process id="p" isExecutable="{executable}">
+        <bpmn:startEvent id="s"><bpmn:messageEventDefinition/></bpmn:startEvent>
+        <bpmn:serviceTask id="t" {tags}>{inner}</bpmn:serviceTask>
+        <bpmn:sequenceFlow id="f" sourceRef="s" targetRef="t"/>
+      </bpmn:process>
+    </bpmn:definitions>"""
+
+
+ASL = """
+{{"StartAt": "A", "States": {{"A": {{"Type": "Task", "Resource": "{resource}", "TimeoutSeconds": 9, "End": true}}}}}}
+"""
+SERVICE = "services:\n  web:\n    image: acme/web:1.2\n    command: {command}\n    restart: always\n"
+MAILED = """
+from celery import shared_task
+from shop.mails import {call}
+
+@shared_task(acks_late=True)
+def tell(order):
+    {call}(order)
+"""
+COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1, body: 'no'})"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "silent"),
+    [
+        # where a program is, and whether its grammar is right
+        (
+            "check.sh",
+            '#!/bin/bash\nfor TOOL in kubectl helm; do\n  command -v "$TOOL" || exit 1\ndone\nkubectl apply -f x.yml\n',
+            "R-27 R-13 R-08 R-44",
+        ),
+        ("ci.yml", workflow("- run: node --check scripts/stage-assets.mjs"), "R-44"),
+        ("ci.yml", workflow("- run: bash -n tools/deploy.sh"), "R-44"),
+        # the program comes by the pipe; a file of the system
+        ("ci.yml", workflow('- run: curl -sfL https://get.example/x.sh | sh -s -- -b "$HOME/bin"'), "R-44"),
+        ("ci.yml", workflow("- run: . /etc/profile"), "R-44"),
+        # what only sets up the shell, or what runs on the machine of the job
+        (
+            "publish.sh",
+            "#!/bin/bash\nset -e\n$(ssh-agent -s)\nscp x host:/srv\ngit push origin master\n",
+            "R-08",
+        ),
+        ("ci.yml", workflow("- run: sudo systemctl restart docker\n- run: gh issue create --title x --body y"), "R-08 R-27"),
+        # a service is there to stay
+        ("docker-compose.yml", SERVICE.format(command="python -m shop.worker"), "R-15"),
+        ("docker-compose.yml", SERVICE.format(command='sh -c "chown -R app /data && exec ./serve"'), "R-32"),
+        ("docker-compose.yml", SERVICE.format(command="x").replace("acme/web:1.2", "acme/web:latest@sha256:14cea493d9a34af3"), "R-41"),
+        # what the answer of a search by POST, or of a list, is
+        ("x.json", node("discord", "webhook", resource="channel", operation="getAll", authentication="oAuth2"), "R-39 R-32"),
+        ("x.json", node("httpRequest", "webhook", method="POST", url="https://tasks.example/v1/tasks/search"), "R-39"),
+        ("x.json", node("httpRequest", "webhook", method="POST", url="https://api.elevenlabs.io/v1/text-to-speech/x"), "R-39"),
+        # nothing is started before a run of the assistant is
+        ("x.json", node("httpRequest", "webhook", method="POST", url="https://api.openai.com/v1/threads"), "R-35"),
+        # a status is for machines, an alert for the own people
+        ("tasks.py", MAILED.format(call="send_build_status"), "R-32 R-06"),
+        ("tasks.py", MAILED.format(call="send_email_alert"), "R-32"),
+        ("tasks.py", MAILED.format(call="create_thumbnail"), "R-32 R-16"),
+        # a partition that the engine fills in does not hide the service
+        ("x.asl.json", ASL.format(resource="arn:${AWS::Partition}:states:::sagemaker:createModel"), "R-44"),
+        # without a name of its own a checkout takes what the run is about
+        (
+            "ci.yml",
+            workflow(
+                "- uses: actions/checkout@v4\n  with: {ref: '${{ github.event.pull_request.head.sha }}'}\n- run: docker push acme/shop",
+                "{pull_request: {}, workflow_dispatch: {}}",
+            ),
+            "R-28",
+        ),
+        # what is said before a script gives up
+        ("ci.yml", script(f"if (bad) {{\n  {COMMENT}\n  throw new Error('no')\n}}", "issue_comment"), "R-08"),
+        # a code that only sets a variable of the engine; a drawing; two events are about two payments
+        ("p.bpmn", task("camunda:expression=\"${execution.setVariable('a', 1)}\" camunda:asyncBefore=\"true\"", ""), "R-01 R-02 R-44"),
+        ("p.bpmn", task('name="Charge card" camunda:type="external" camunda:topic="charge"', "", "false"), "R-01 R-02 R-15 R-44"),
+        ("p.bpmn", task('name="Charge card" camunda:type="external" camunda:topic="charge"', ""), "R-10"),
+        # rows that are added do not meet
+        ("x.json", node("googleSheets", "scheduleTrigger", operation="append"), "R-10"),
+        # an image is pushed before it is rolled out; the files of a release come after it, and the formula that names them
+        ("ci.yml", workflow("- run: docker push acme/shop:1\n- run: helm upgrade shop ./chart"), "R-26"),
+        ("ci.yml", workflow("- run: gh release create v1\n- run: gh release upload v1 a.tgz --clobber"), "R-26"),
+        ("ci.yml", workflow("- uses: softprops/action-gh-release@v2\n- uses: vedantmgoyal9/winget-releaser@v2"), "R-26"),
+    ],
+)  # fmt: skip
+def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
+    found = told(tmp_path / ".github/workflows" if name.endswith(".yml") and "services" not in text else tmp_path, name, text)
+    assert {rule: found[rule] for rule in silent.split() if rule in found} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rule"),
+    [
+        ("check.sh", '#!/bin/bash\nfor TOOL in kubectl helm; do\n  "$TOOL" sync\ndone\n', "R-27"),
+        ("ci.yml", workflow("- run: bash tools/deploy.sh"), "R-44"),
+        ("x.json", node("discord", "webhook", resource="message", operation="send"), "R-39"),
+        ("x.json", node("httpRequest", "webhook", method="POST", url="https://tasks.example/v1/tasks"), "R-39"),
+        ("x.json", node("httpRequest", "webhook", method="POST", url="https://api.openai.com/v1/threads/x/runs"), "R-35"),
+        ("tasks.py", MAILED.format(call="send_invoice_mail"), "R-32"),
+        ("x.asl.json", ASL.format(resource="arn:${AWS::Partition}:states:::lambda:invoke"), "R-44"),
+        ("ci.yml", script(f"if (good) {{\n  {COMMENT}\n}}\nif (bad) {{\n  throw new Error('no')\n}}", "issue_comment"), "R-08"),
+        ("p.bpmn", task('name="Charge card" camunda:expression="${shop.charge()}" camunda:asyncBefore="true"', ""), "R-44"),
+        ("ci.yml", workflow("- run: twine upload dist/*\n- run: helm upgrade shop ./chart"), "R-26"),
+    ],
+)
+def test_beside_it_stands_one(tmp_path: Path, name: str, text: str, rule: str) -> None:
+    """The same file but for the thing that makes it none."""
+    assert rule in told(tmp_path / ".github/workflows" if name.endswith(".yml") else tmp_path, name, text)
+
+
+def test_a_drawing_is_no_automation(tmp_path: Path) -> None:
+    path = tmp_path / "p.bpmn"
+    path.write_text(task('camunda:type="external" camunda:topic="charge"', "", "false"))
+    (skip,) = INSPECTOR.inspect([path]).skipped
+    assert skip.why.endswith("it is a drawing, which no engine runs")
+
+
+def test_who_starts_a_script_by_hand_may_see_it_hang(tmp_path: Path) -> None:
+    assert told(tmp_path, "send.sh", "#!/bin/bash\ncurl -X POST https://shop.example/orders -d x\n")["R-15"] == ["LOW"]
+    clock = "17 * * * * root curl -X POST https://shop.example/orders -d x\n"
+    assert told(tmp_path, "shop.cron", clock)["R-15"] == ["MEDIUM"]
+
+
+def test_what_stands_at_a_project_is_found_there(tmp_path: Path) -> None:
+    found = told(
+        tmp_path / ".github/workflows", "ci.yml", workflow("- run: gh issue create --title x --body y", "{schedule: [{cron: '1 1 * * *'}]}")
+    )
+    assert found.get("R-16", ["LOW"]) == ["LOW"]
