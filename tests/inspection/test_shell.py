@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from itertools import pairwise
 
 import pytest
 
@@ -404,3 +405,48 @@ def test_an_answer_that_the_script_asks_about_is_not_passed_over() -> None:
 
 def test_a_command_that_is_only_tried_has_no_effect() -> None:
     assert acts(shell("#!/bin/bash\n$DRY_RUN_COMMAND\n$COMMAND\n")) == ["$COMMAND"]
+
+
+BRANCHES = """#!/bin/bash
+set -e
+gh issue create --title first
+if [ "$KIND" = old ]; then
+  gh issue create --title left
+  exit 0
+elif [ "$KIND" = new ]; then
+  gh issue create --title new
+  gh issue create --title newer
+else
+  gh issue create --title other
+fi
+case "$SHOP" in
+  a) gh issue create --title a ;;
+  b) gh issue create --title b ;;
+esac
+gh issue create --title last
+"""
+
+
+def test_one_way_through_a_script_does_not_lead_to_the_other() -> None:
+    flow = shell(BRANCHES)
+    names = {step.id: step.quote.rpartition(" ")[2] for step in flow.steps}
+    ways: dict[str, set[str]] = {name: set() for name in names.values()}
+    for edge in flow.edges:
+        ways[names[edge.before]].add(names[edge.after])
+    assert ways == {
+        "first": {"left", "new", "other"},
+        "left": set(),  # the script ends there
+        "new": {"newer"},
+        "newer": {"a", "b"},
+        "other": {"a", "b"},
+        "a": {"last"},
+        "b": {"last"},
+        "last": set(),
+    }
+
+
+def test_a_condition_that_need_not_hold_is_passed_through() -> None:
+    flow = shell(
+        '#!/bin/bash\ngh issue create --title a\nif [ -n "$X" ]; then\n  gh issue create --title b\nfi\ngh issue create --title c\n'
+    )
+    assert [(edge.before, edge.after) for edge in flow.edges] == list(pairwise(step.id for step in flow.steps))

@@ -10,7 +10,30 @@ from dataclasses import dataclass, replace
 from halfway.inspection.model import Edge, Step, When
 from halfway.inspection.quoting import safe
 
+MOST_BRANCHES = 1_000  # steps back that the ways through the branches of a script are followed
 FURTHEST = 50  # steps back that the way of a failure is drawn from
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Where in the branches of one script a step stands: of each `if` around it, by number, which way it is on."""
+
+    script: str = ""
+    ways: tuple[tuple[int, int], ...] = ()
+    leaves: int = 0  # how many of the ways around it end the script, with what is within them; 0: none
+
+    def leads_to(self, other: Branch) -> bool:
+        """Whether what stands later in another branch may follow it in one run."""
+        if self.script != other.script:
+            return True
+        mine = dict(self.ways)
+        if any(mine.get(number, way) != way for number, way in other.ways):
+            return False
+        return self.ways[: self.leaves] == other.ways[: self.leaves]
+
+    def always_before(self, other: Branch) -> bool:
+        """Whether every run that comes to the other has come by here."""
+        return not self.ways or (self.script == other.script and self.ways == other.ways[: len(self.ways)])
 
 
 @dataclass(frozen=True)
@@ -20,6 +43,7 @@ class Draft:
     step: Step
     when: When = When.SUCCESS  # on which ending of what stands before it in its unit
     wide: bool = False  # the failure of anything before it leads here, not only that of the one before
+    branch: Branch = Branch()
 
 
 def slug(text: str, longest: int = 40) -> str:
@@ -88,11 +112,12 @@ def _ids(step: Step, within: dict[str, list[str]]) -> Iterator[str]:
 def edges(drafts: Sequence[Draft]) -> Iterator[Edge]:
     """What follows what within one unit."""
     line: list[str] = []
+    passed: list[Draft] = []
     failing = ""
     for draft in drafts:
         id = draft.step.id
         if draft.when is When.SUCCESS:
-            yield from (Edge(before, id) for before in line[-1:])
+            yield from (Edge(before.step.id, id) for before in _before(passed, draft.branch))
         elif draft.when is When.ALWAYS:
             yield from (Edge(before, id, When.ALWAYS) for before in line[-FURTHEST:])
         else:
@@ -102,8 +127,22 @@ def edges(drafts: Sequence[Draft]) -> Iterator[Edge]:
             continue
         failing = ""
         line.append(id)
+        passed.append(draft)
+
+
+def _before(passed: Sequence[Draft], branch: Branch) -> list[Draft]:
+    """The last ones of all ways that lead to a branch."""
+    found: list[Draft] = []
+    for draft in reversed(passed[-MOST_BRANCHES:]):
+        if not draft.branch.leads_to(branch):
+            continue
+        if not any(draft.branch.leads_to(later.branch) for later in found):
+            found.append(draft)
+        if draft.branch.always_before(branch):
+            break
+    return found
 
 
 def ends(drafts: Sequence[Draft]) -> list[str]:
-    """The last step of the way of a success."""
-    return [draft.step.id for draft in drafts if draft.when is not When.ERROR][-1:]
+    """The last steps of the ways of a success."""
+    return [draft.step.id for draft in _before([one for one in drafts if one.when is not When.ERROR], Branch())]

@@ -23,6 +23,13 @@ def halves(node: Node) -> tuple[list[Node], list[Node]]:
     return [child for child in node.children[:at] if child.is_named], [child for child in node.children[at:] if child.is_named]
 
 
+def last_statement(body: list[Node]) -> Node | None:
+    """The last statement of one way of an `if` or a `case`."""
+    parts = ("else_clause", "elif_clause", "case_item")
+    found = [child for part in body[-1:] for child in (part.named_children if part.type in parts else [part])]
+    return found[-1] if found else None
+
+
 def list_members(node: Node) -> list[tuple[str, Node]]:
     """The members of a list from left to right, each with the sign before it."""
     found: list[tuple[str, Node]] = []

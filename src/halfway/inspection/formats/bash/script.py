@@ -55,6 +55,8 @@ class Command:
     functions: tuple[str, ...] = ()  # that it is called through
     asked: tuple[Asked, ...] = ()
     conditions: tuple[str, ...] = ()
+    ways: tuple[tuple[int, int], ...] = ()  # of each `if` and `case` around it, by number, which way it is on
+    leaves: int = 0  # how many of them end the script, with what is within them
     fate: OnError = OnError.STOP
     failing: bool = False  # done only where another failed
     trapped: str = ""  # the signal whose trap it is in

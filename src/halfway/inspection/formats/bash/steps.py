@@ -13,7 +13,7 @@ from halfway.inspection.formats.bash.evidence import guard, kept, notice, told, 
 from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.origin import Origins, varies
 from halfway.inspection.formats.bash.script import Command, Script
-from halfway.inspection.formats.sequence import Draft, slug
+from halfway.inspection.formats.sequence import Branch, Draft, slug
 from halfway.inspection.model import (
     Bearing,
     Effect,
@@ -244,7 +244,8 @@ def _when(command: Command, frame: Frame) -> When:
 
 
 def _draft(step: Step, command: Command, frame: Frame) -> Draft:
-    return Draft(step, _when(command, frame), wide=bool(command.trapped) or frame.when is When.ERROR)
+    branch = Branch(frame.id, command.ways, command.leaves)
+    return Draft(step, _when(command, frame), branch=branch, wide=bool(command.trapped) or frame.when is When.ERROR)
 
 
 def _programs(program: said.Program, command: Command, script: Script, frame: Frame) -> Iterator[Draft]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node, Parser
 
 from halfway.inspection.formats.bash import loops
-from halfway.inspection.formats.bash.nodes import functions, halves, list_members
+from halfway.inspection.formats.bash.nodes import functions, halves, last_statement, list_members
 from halfway.inspection.formats.bash.script import Asked, Assignment, Command, Loop, Script, Wrapping
 from halfway.inspection.formats.bash.wrapping import unwrapped
 from halfway.inspection.model import OnError
@@ -38,6 +38,8 @@ class Around:
     arguments: tuple[str, ...] | None = None
     asked: tuple[Asked, ...] = ()
     conditions: tuple[str, ...] = ()
+    ways: tuple[tuple[int, int], ...] = ()
+    leaves: int = 0
     fate: OnError | None = None  # None: as `set -e` says
     piped: bool = False
     followers: tuple[tuple[str, ...], ...] = ()
@@ -92,7 +94,7 @@ class _Walk:
         self._functions: dict[str, Node] = {}
         self._called: set[str] = set()
         self._traps: list[tuple[str, str, int]] = []
-        self._shift, self._loops = 1, 0
+        self._shift, self._loops, self._forks = 1, 0, 0
 
     def whole(self, root: Node) -> None:
         self._functions |= functions(root)
@@ -144,9 +146,26 @@ class _Walk:
         for part in condition:
             self.visit(part, replace(around, fate=OnError.ROUTE if others else OnError.CONTINUE))
         said = (*around.conditions, " ".join(self._text(part) for part in condition)) if condition else around.conditions
-        inner = replace(around, asked=around.asked + asked, conditions=said)
+        self._forks += 1
+        fork = self._forks
+        inner = self._way(
+            replace(around, asked=around.asked + asked, conditions=said), (fork, 0), [part for part in body if part not in others]
+        )
         for part in body:
-            self.visit(part, replace(around, asked=around.asked + asked) if part in others else inner)
+            other = replace(around, asked=around.asked + asked)
+            self.visit(part, self._way(other, (fork, others.index(part) + 1), [part]) if part in others else inner)
+
+    def walk_case(self, node: Node, around: Around) -> None:
+        self._forks += 1
+        fork = self._forks
+        for way, child in enumerate(node.named_children):
+            self.visit(child, self._way(around, (fork, way), [child]) if child.type == "case_item" else around)
+
+    def _way(self, around: Around, way: tuple[int, int], body: list[Node]) -> Around:
+        """On one way of an `if` or a `case`; what ends with `exit` leads to nothing after it."""
+        last, ways = last_statement(body), (*around.ways, way)
+        ends = last is not None and self._text(last).split(None, 1)[:1] == ["exit"]
+        return replace(around, ways=ways, leaves=len(ways) if ends else around.leaves)
 
     def walk_for(self, node: Node, around: Around) -> None:
         body, variable = node.child_by_field_name("body"), node.child_by_field_name("variable")
@@ -312,7 +331,8 @@ class _Walk:
             Command(
                 words=words, line=span[0], end=span[1], text=text, settings=settings, input=around.input, writes=around.writes,
                 followers=around.followers, into=around.into, loops=around.loops, functions=around.functions, asked=around.asked,
-                conditions=around.conditions, fate=fate, failing=around.failing, trapped=around.trapped, wrapping=wrapping,
+                conditions=around.conditions, ways=around.ways, leaves=around.leaves,
+                fate=fate, failing=around.failing, trapped=around.trapped, wrapping=wrapping,
             )
         )  # fmt: skip
 
@@ -446,6 +466,7 @@ _HANDLERS: Mapping[str, Callable[[_Walk, Node, Around], None]] = {
     "test_command": _Walk.walk_test,
     "if_statement": _Walk.walk_if,
     "elif_clause": _Walk.walk_if,
+    "case_statement": _Walk.walk_case,
     "for_statement": _Walk.walk_for,
     "c_style_for_statement": _Walk.walk_for,
     "while_statement": _Walk.walk_while,
