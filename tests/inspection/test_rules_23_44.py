@@ -295,7 +295,7 @@ def test_r32_rows_and_words_at_a_project_weigh_least() -> None:
 def test_r32_an_answer_to_the_one_who_has_written_is_worth_knowing() -> None:
     answer = effect(Kind.NOTIFY, told="telegram message sendMessage")
     asked = trigger(Starting.EVENT, quote='"type": "n8n-nodes-base.telegramTrigger"')
-    assert only("R-32", flow(step("answer", 10, answer), triggers=(asked,)))[1] == "LOW"
+    silent("R-32", flow(step("answer", 10, answer), triggers=(asked,)))
     assert only("R-32", flow(step("answer", 10, answer), triggers=(trigger(Starting.EVENT),)))[1] == "MEDIUM"
 
 
@@ -511,7 +511,7 @@ def test_r37_a_restart_does_it_once_more(does: Any, severity: str) -> None:
 def test_r37_a_program_that_was_not_given_is_not_known() -> None:
     bad = flow(step("charge", 10, opaque=unread(), repeaters=(RESTART,)))
     assert only("R-37", bad) == ("R-37", "MEDIUM", "charge", [10, 82])
-    assert text("R-37", bad) == "The program is started again when it ends; what charge does outside was not given to be read."
+    assert text("R-37", bad) == "The program is started again after a failure; what charge does outside was not given to be read."
 
 
 def test_r37_credits_harmless_work_and_leaves_defaults_to_their_rule() -> None:

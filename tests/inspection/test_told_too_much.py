@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
 
@@ -49,6 +50,38 @@ def node(type: str, then: str, **parameters: object) -> str:
     return json.dumps({"name": "x", "nodes": nodes, "connections": ways, "active": True, "settings": {}}, indent=1)
 
 
+def job(command: str) -> str:
+    return f"""
+    apiVersion: batch/v1
+    kind: Job
+    metadata: {{name: x}}
+    spec:
+      backoffLimit: 4
+      template:
+        spec:
+          restartPolicy: Never
+          containers: [{{name: x, image: "perl:5.34", command: {command}}}]
+    """
+
+
+def looked_for_first() -> str:
+    types = {"Ask": "discord", "Sort": "code", "There?": "if", "Make": "discord"}
+    parameters = {
+        "Ask": {"resource": "channel", "operation": "getAll"},
+        "Sort": {"jsCode": "return $input.all().filter(one => one.json.name === 'x');"},
+        "There?": {"conditions": {"string": [{"value1": "={{ $json.id }}", "operation": "isNotEmpty"}]}},
+        "Make": {"resource": "channel", "operation": "create"},
+    }
+    nodes = [{"name": "Event", "type": "n8n-nodes-base.webhook", "parameters": {}, "typeVersion": 1, "position": [0, 0]}] + [
+        {"name": name, "type": f"n8n-nodes-base.{types[name]}", "parameters": parameters[name], "typeVersion": 1, "position": [0, 0]}
+        for name in types
+    ]
+    names = ["Event", *types]
+    ways = {one: {"main": [[{"node": other, "type": "main", "index": 0}]]} for one, other in pairwise(names)}
+    ways["There?"] = {"main": [[], [{"node": "Make", "type": "main", "index": 0}]]}
+    return json.dumps({"name": "x", "nodes": nodes, "connections": ways, "active": True, "settings": {}}, indent=1)
+
+
 def task(tags: str, inner: str, executable: str = "true") -> str:
     return f"""<?xml version="1.0"?>
     <bpmn:definitions xmlns:bpmn="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:camunda="http://camunda.org/schema/1.0/bpmn">
@@ -62,6 +95,20 @@ def task(tags: str, inner: str, executable: str = "true") -> str:
 
 ASL = """
 {{"StartAt": "A", "States": {{"A": {{"Type": "Task", "Resource": "{resource}", "TimeoutSeconds": 9, "End": true}}}}}}
+"""
+HERE = "${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}"
+QUEUED = """
+{"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "arn:aws:states:::events:putEvents", "TimeoutSeconds": 9, "End": true,
+  "Parameters": {"Entries": [{"Detail": {"of.$": "$$.Execution.Id"}, "Source": "shop"}]},
+  "Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 3}]}}}
+"""
+DELETED = """
+import boto3
+
+def tidy(event, context):
+    vod = boto3.client("mediapackage-vod")
+    for asset in vod.list_assets()["Assets"]:
+        vod.delete_asset(Id=asset["Id"])
 """
 SERVICE = "services:\n  web:\n    image: acme/web:1.2\n    command: {command}\n    restart: always\n"
 MAILED = """
@@ -112,6 +159,25 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ("tasks.py", MAILED.format(call="create_thumbnail"), "R-32 R-16"),
         # a partition that the engine fills in does not hide the service
         ("x.asl.json", ASL.format(resource="arn:${AWS::Partition}:states:::sagemaker:createModel"), "R-44"),
+        ("x.asl.json", ASL.format(resource=f"arn:{HERE}:aws-sdk:athena:getQueryResults"), "R-44"),
+        # code that only works on what it has, a command that stands there, a constant
+        ("x.json", node("code", "webhook", language="python", pythonCode="from collections import Counter\nreturn []"), "R-44"),
+        ("x.json", node("code", "webhook", jsCode="const c = require('crypto');\nreturn [];"), "R-44"),
+        ("x.json", node("ssh", "webhook", command="sudo apt update && sudo apt upgrade -y"), "R-44"),
+        ("p.bpmn", task('camunda:expression="${true}" camunda:asyncBefore="true"', ""), "R-44 R-01"),
+        # who looks first, and sorts what was found by code of its own
+        ("x.json", looked_for_first(), "R-39 R-16"),
+        ("x.json", node("httpRequest", "slackTrigger", method="POST", url="https://slack.com/api/views.open"), "R-39"),
+        # an answer to the one who has written, also where a plain webhook takes it
+        ("x.json", node("telegram", "webhook").replace('"Event"', '"Listen for Telegram events"'), "R-32"),
+        # what only works on itself, what only tries, what has nothing to reach out with
+        ("job.yaml", job('["perl", "-Mbignum=bpi", "-wle", "print bpi(2000)"]'), "R-37 R-44"),
+        ("ci.yml", workflow("- run: ./goreleaser release --clean --snapshot\n  env: {TOKEN: '${{ secrets.TOKEN }}'}"), "R-44 R-32"),
+        ("ci.yml", workflow("- run: ./src/redis-cli save"), "R-44"),
+        ("mock-server/docker-compose.yml", SERVICE.format(command="php -e app/http.php"), "R-44 R-15"),
+        # what is gone already is not deleted a second time; a queue can tell a second event by the execution that it names
+        ("tasks.py", DELETED, "R-27"),
+        ("x.asl.json", QUEUED, "R-01"),
         # without a name of its own a checkout takes what the run is about
         (
             "ci.yml",
@@ -152,6 +218,12 @@ def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
         ("x.asl.json", ASL.format(resource="arn:${AWS::Partition}:states:::lambda:invoke"), "R-44"),
         ("ci.yml", script(f"if (good) {{\n  {COMMENT}\n}}\nif (bad) {{\n  throw new Error('no')\n}}", "issue_comment"), "R-08"),
         ("p.bpmn", task('name="Charge card" camunda:expression="${shop.charge()}" camunda:asyncBefore="true"', ""), "R-44"),
+        ("x.json", node("code", "webhook", language="python", pythonCode="import requests\nreturn []"), "R-44"),
+        ("x.json", node("code", "webhook", jsCode="const c = require('nodemailer');\nreturn [];"), "R-44"),
+        ("x.json", node("ssh", "webhook", command="/opt/shop/restock"), "R-44"),
+        ("job.yaml", job('["perl", "-e", "system(q(restock))"]'), "R-37"),
+        ("ci.yml", workflow("- run: ./goreleaser release --clean\n  env: {TOKEN: '${{ secrets.TOKEN }}'}"), "R-32"),
+        ("x.asl.json", QUEUED.replace("$$.Execution.Id", "$.order"), "R-01"),
         ("ci.yml", workflow("- run: twine upload dist/*\n- run: helm upgrade shop ./chart"), "R-26"),
     ],
 )

@@ -13,11 +13,13 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
 
 NAME = "step-functions"
-_SERVICE = re.compile(r"^arn:(?:[\w-]+|\$\{[\w:]+\}):states:[^:]*:[^:]*:([\w-]+(?::[\w-]+)*?)(?:\.sync(?::2)?|\.waitForTaskToken)?$")
+_SERVICE = re.compile(r"^arn:[\w-]+:states:[^:]*:[^:]*:([\w-]+(?::[\w-]+)*?)(?:\.sync(?::2)?|\.waitForTaskToken)?$")
+_GAPS = re.compile(r"\$\{[^{}]*\}")
 _KEY = re.compile(
     r"(?i)^(?:client_?(?:request_?)?token|(?:x-)?idempoten\w*[-_]?(?:key|token)?|message_?deduplication_?id|paypal-request-id)(?:\.\$)?$"
 )
 _STABLE = re.compile(r"\$\$\.Execution|\$states\.context\.Execution|\$states\.input|\$\.\w|\$[a-z]\w*")
+_EXECUTION = re.compile(r"\$\$\.Execution\.(?:Id|Name)|\$states\.context\.Execution\.(?:Id|Name)")
 _ADDRESS = re.compile(r"^(?:PhoneNumber|ToAddresses|CcAddresses|DestinationPhoneNumber|To|Recipient)(?:\.\$)?$")
 _NAME = re.compile(r"\[['\"]([^\[\]]*)['\"]\]$")
 _FORMAT = re.compile(r"^States\.Format\(\s*'([^']*)'")
@@ -49,6 +51,9 @@ def identity_of(node: Node, effect: Effect | None) -> Identity | None:
     for key, value in _entries(given_to(node), 0):
         if _KEY.match(key) or (key.removesuffix(".$") == "Name" and service.endswith(":startExecution")):
             return Identity(bearing(value.text, _STABLE), quoted(value.text), value.span)
+    said = next((value for _, value in _entries(given_to(node), 0) if _EXECUTION.search(value.text)), None)
+    if said is not None and effect.kinds <= {Kind.ENQUEUE, Kind.READ}:
+        return Identity(Bearing.STABLE, quoted(said.text), said.span)  # whoever takes it from the queue can tell a second one by it
     if opaque_of(node) is not None:
         return Identity(Bearing.UNKNOWN, "", node.get("Resource").span)
     return Identity(Bearing.NONE, "", node.get("Resource").span)
@@ -66,7 +71,7 @@ def opaque_of(node: Node) -> Unread | None:
 
 def _service(resource: str) -> str:
     """`sns:publish`, also of `arn:aws:states:::sns:publish.sync`; empty for the address of a function."""
-    match = _SERVICE.match(resource)
+    match = _SERVICE.match(_GAPS.sub("x", resource))
     return match[1] if match else ""
 
 

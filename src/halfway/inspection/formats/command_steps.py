@@ -78,7 +78,7 @@ def _matters(steps: list[Step], number: int) -> bool:
 
 
 def _steps(line: Line, command: Command, given: Given, around: Around) -> Iterator[Step]:
-    if command.harmless:
+    if command.harmless or command.only_works:
         return
     effect = given.knowledge.command(command.words)
     is_image = around.opaque_image is not None and command.words == (around.opaque_image.what,)

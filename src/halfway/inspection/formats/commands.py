@@ -21,6 +21,10 @@ _HARMLESS = frozenset({
 })  # fmt: skip
 _SCRIPT = re.compile(r"\.(?:sh|bash|py|rb|pl|php|js|mjs|ts|jar)$")
 _INLINE = re.compile(r"-[a-zA-Z]*[ce]|--eval|--print|-p")
+_REACHES_OUT = re.compile(
+    r"(?i)http|socket|request|urllib|fetch|axios|system|exec|spawn|popen|process|smtp|mail|boto|sdk|client|sql|dbi|redis|mongo|require|import|open|write"
+    r"|unlink|`"
+)
 _SYSTEM = re.compile(r"^/(?:usr/)?(?:local/)?s?bin/")
 _DEEPEST = 4
 
@@ -47,6 +51,14 @@ class Command:
         if _SCRIPT.search(first) or ("/" in first and not _SYSTEM.match(first)):
             return first
         return ""
+
+    @property
+    def only_works(self) -> bool:
+        """Whether its code stands in the command itself and asks nobody else for anything: `perl -e 'print 1'`."""
+        if self.words[0].rpartition("/")[2] not in _INTERPRETERS - _SHELLS:
+            return False
+        at = next((place for place, word in enumerate(self.words[1:5], 1) if _INLINE.fullmatch(word)), None)
+        return at is not None and len(self.words) > at + 1 and not _REACHES_OUT.search(self.words[at + 1])
 
     @property
     def hidden(self) -> bool:

@@ -17,6 +17,7 @@ from halfway.inspection.quoting import holds_secret, quoted
 from halfway.inspection.source import Node, Source
 
 NAME = "compose"
+_PRETENDED = re.compile(r"(?i)(?:^|[-_.])?(?:mock|fake|stub)(?:s|ed|api)?(?:[-_.]\w+)*")
 _OFELIA = re.compile(r"^ofelia\.(job-(?:exec|run|local|service-run))\.([\w.-]+)\.([\w-]+)$")
 
 
@@ -60,6 +61,8 @@ def _flows(source: Source, root: Node, given: Given) -> Iterator[Flow]:
     steps: list[Step] = []
     unread: list[Unread] = []
     for name, service in services.items():
+        if _is_pretended(source, name):
+            continue
         if name in awaited or _is_job(service) or _has_known_effect(source, name, service, given):
             steps += _steps(source, name, service, given, len(steps))
     if steps:
@@ -79,6 +82,11 @@ def _flows(source: Source, root: Node, given: Given) -> Iterator[Flow]:
         )
     for name, service in services.items():
         yield from _scheduled(source, name, service, given)
+
+
+def _is_pretended(source: Source, name: str) -> bool:
+    """Whether a service only stands for another one in tests."""
+    return _PRETENDED.search(name) is not None or any(_PRETENDED.fullmatch(part) for part in source.path.split("/")[:-1])
 
 
 def _is_job(service: Node) -> bool:
@@ -115,6 +123,7 @@ def _steps(source: Source, name: str, service: Node, given: Given, first: int) -
     place = place if place else service
     lines = [Line(source, place.span, found) for found in _started(service)]
     image = service.get("image").text or service.get("build").text or service.get("build", "context").text
+    image = name if image.startswith((".", "/", "$")) else image  # where it is built says nothing
     # A service without a command runs what its image says.
     lines = lines or [Line(source, place.span, (Command((image or name,)),))]
     repeaters = tuple(_restarts(service))

@@ -14,7 +14,8 @@ _PYTHON = re.compile(
 )
 _PYTHON_SHORT = re.compile(r"^(?:aio)?boto3\.([\w-]+)\.(?:.*\.)?(\w+)$")
 _TYPESCRIPT = re.compile(r"^@aws-sdk/client-([\w-]+)\.(\w+)Command$")
-_ARN = re.compile(r"^arn:(?:[\w-]+|\$\{[\w:]+\}):states:[^:]*:[^:]*:(?:aws-sdk:)?([\w-]+):(\w+)(?:\..*)?$")
+_ARN = re.compile(r"^arn:[\w-]+:states:[^:]*:[^:]*:(?:aws-sdk:)?([\w-]+):(\w+)(?:\..*)?$")
+_GAPS = re.compile(r"\$\{[^{}]*\}")
 _FUNCTION = re.compile(r"^arn:[\w-]+:lambda:[^:]*:[^:]*:function:")
 _OTHER_NAMES = {
     "sfn": "stepfunctions",
@@ -73,6 +74,7 @@ class Operations:
 
 def operation(name: str, service: str = "") -> tuple[str, str] | None:
     """The service and the operation that a name means; None if it is none of AWS."""
+    name = _GAPS.sub("x", name) if name.startswith("arn:") else name
     for pattern in (_PYTHON, _TYPESCRIPT, _ARN, _PYTHON_SHORT):
         match = pattern.match(name)
         if match is not None:

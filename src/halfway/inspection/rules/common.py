@@ -84,6 +84,12 @@ def is_by_hand(flow: Flow) -> bool:
     return program and {one.kind for one in flow.triggers} == {Starting.MANUAL}
 
 
+def answers(flow: Flow, step: Step) -> bool:
+    """Whether it is a message in the very channel by which the flow was started: an answer to the one who has written."""
+    service = told(step).partition(" ")[0].lower()
+    return only_tells(step) and len(service) > 3 and any(service in trigger.quote.lower() for trigger in flow.triggers)
+
+
 def stops(step: Step) -> bool:
     """Whether it may fail, and what comes after it is then not done."""
     return step.fallible and step.on_error in (OnError.STOP, OnError.ROUTE)

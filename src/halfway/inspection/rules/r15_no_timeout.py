@@ -29,7 +29,9 @@ def check(case: Case) -> Iterator[Finding]:
         said.add(step.unit)
         if step.ends_after is None:
             harmless = not waits and repeatability(step) is Repeatable.PROVEN
-            severity = Severity.LOW if harmless or by_hand else Severity.MEDIUM
+            # Of work that is only known by its name nobody can say how much hangs on it.
+            named = not waits and is_command(step)
+            severity = Severity.LOW if harmless or by_hand or named else Severity.MEDIUM
             yield found(RULE.id, severity, step, WAIT if waits else BY_HAND if by_hand else EFFECT)
         elif step.ends_after > SHORT:
             yield found(RULE.id, Severity.LOW, step, ENGINE, hours=f"{step.ends_after / 3600:g}")

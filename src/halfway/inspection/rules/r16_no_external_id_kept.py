@@ -11,6 +11,12 @@ from halfway.inspection.model import Kind
 from halfway.inspection.rules.common import Ways, found, kinds, named_only
 
 INFERENCE = "The id that the receiver gives to {what} is kept nowhere: after a stop somebody has to search by hand for what was made."
+IN_THE_LOG = (
+    "The id that the receiver gives to {what} stands in the log of the execution only: "
+    "once that is deleted, somebody has to search by hand for what was made."
+)
+LOGGED = frozenset({"n8n", "make", "zapier"})
+"""Here the output of each step is kept with the run for a while."""
 _REMARK = re.compile(r"(?i)comment|reply")
 GIVES_ID = frozenset({Kind.CREATE, Kind.MONEY})
 
@@ -27,8 +33,9 @@ def check(case: Case) -> Iterator[Finding]:
         if step.effect is None or _REMARK.search(f"{step.effect.action} {step.effect.told}"):
             continue
         # What is made at a project is seen there by everybody.
-        shown = step.effect.action.startswith("github.")
-        yield found(RULE.id, Severity.LOW if shown else Severity.HIGH if certain else Severity.MEDIUM, step, INFERENCE)
+        shown, logged = step.effect.action.startswith("github."), case.flow.format in LOGGED and case.flow.evidence_off is None
+        severity = Severity.LOW if shown else Severity.HIGH if certain and not logged else Severity.MEDIUM
+        yield found(RULE.id, severity, step, IN_THE_LOG if logged else INFERENCE)
 
 
 RULE = Rule(

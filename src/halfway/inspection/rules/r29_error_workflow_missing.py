@@ -9,6 +9,7 @@ from halfway.inspection.model import Fact, Flow, Mark, Repeating, Starting, Step
 from halfway.inspection.rules.common import Ways, line, tells_team, told
 
 INFERENCE = "When {what} fails, nothing in the files tells anybody: the half that is done stays until somebody happens to look."
+SCHEDULED = "When {what} fails, nothing in the files tells anybody: at most the one who last changed the schedule hears of it."
 WATCHED = frozenset({"github-actions"})
 """Here the one who starts a run hears of its failure; of one that the clock or a program has started nobody may."""
 STARTS = frozenset({Repeating.MANUAL, Repeating.SCHEDULE, Repeating.REDELIVERY, Repeating.RESTART})
@@ -22,7 +23,8 @@ def check(case: Case) -> Iterator[Finding]:
     if step is None or not flow.enabled or not flow.notice_expected or _somebody_hears(flow):
         return
     starts = [Fact(one.span, one.quote) for one in flow.triggers if one.kind in ALONE]
-    inference = Said(INFERENCE, {"what": told(step)})
+    by_clock = flow.format in WATCHED and {one.kind for one in flow.triggers} & ALONE == {Starting.SCHEDULE}
+    inference = Said(SCHEDULED if by_clock else INFERENCE, {"what": told(step)})
     severity = Severity.LOW if tells_team(step) else Severity.MEDIUM
     yield Finding(rule=RULE.id, severity=severity, span=flow.span, facts=(line(step), *starts), inference=inference)
 

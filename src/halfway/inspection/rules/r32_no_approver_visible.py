@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Flow, Kind, Mark, Starting, Step
-from halfway.inspection.rules.common import TABLES, Ways, found, kinds, line, named_only, only_tells, place, tells_team, told
+from halfway.inspection.model import Kind, Mark, Starting, Step
+from halfway.inspection.rules.common import TABLES, Ways, answers, found, kinds, line, named_only, place, tells_team
 
 NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
 UNNAMED = "Something holds {what} back until it is let pass; who may do so is not in the files and has to be asked."
@@ -30,19 +30,15 @@ def check(case: Case) -> Iterator[Finding]:
     free = sorted((step for step in steps if step.id not in let_pass), key=_weight)
     if free and all(_weight(one) == EVERYDAYS and one.effect is not None and one.effect.action.startswith(NOBODYS) for one in free):
         return
+    if free and all(answers(case.flow, one) for one in free):
+        return  # nobody approves each answer to somebody who has written
     if free:
         by_hand = {trigger.kind for trigger in case.flow.triggers} == {Starting.MANUAL}  # who starts it has said yes
-        everyday = kinds(free[0]) == MADE_ONLY or _weight(free[0]) == EVERYDAYS or all(_answers(case.flow, one) for one in free)
+        everyday = kinds(free[0]) == MADE_ONLY or _weight(free[0]) == EVERYDAYS
         severity = Severity.LOW if by_hand or everyday else Severity.MEDIUM
         yield found(RULE.id, severity, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
     else:
         yield from _unnamed(ways, steps, gated)
-
-
-def _answers(flow: Flow, step: Step) -> bool:
-    """Whether it is a message in the very channel by which the flow was started: an answer to the one who has written."""
-    service = told(step).partition(" ")[0].lower()
-    return only_tells(step) and any(f"{service}trigger" in trigger.quote.lower() for trigger in flow.triggers)
 
 
 def _unnamed(ways: Ways, steps: list[Step], gated: list[Step]) -> Iterator[Finding]:

@@ -9,9 +9,9 @@ from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeater, Repeating, Step
 from halfway.inspection.rules.common import OFFICIAL, Ways, again, again_at, exposed, found, kinds, outward
 
-TWICE = "The program is started again when it ends, and {what} then happens once more."
-UNKNOWN = "The program is started again when it ends; whether {what} then has a second effect is not known."
-UNREAD = "The program is started again when it ends; what {what} does outside was not given to be read."
+TWICE = "The program is started again after a failure, and {what} then happens once more."
+UNKNOWN = "The program is started again after a failure; whether {what} then has a second effect is not known."
+UNREAD = "The program is started again after a failure; what {what} does outside was not given to be read."
 
 
 def check(case: Case) -> Iterator[Finding]:

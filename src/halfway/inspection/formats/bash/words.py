@@ -83,7 +83,7 @@ _OUTWARD = re.compile(
 )
 _WITHIN = re.compile(
     r"(?i)(?:^|[/_:.-])(?:test|tests|lint|build|check|setup|install|format|compile|bench|verify|typecheck|configure|activate|rubocop|phpunit|eslint|audit"
-    r"|wait|validate|coverage|gen|doc|clean)"
+    r"|wait|validate|coverage|gen|doc|clean)|(?:^|/)run[-_]?tests?\b"
 )
 _BESIDE = re.compile(r"(?:^|[/@=])(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?:[:/]|$)")
 _CHECKS = {"node": (["--check"], ["-c"]), "bash": (["-n"],), "sh": (["-n"],), "php": (["-l"],), "ruby": (["-c"],), "perl": (["-c"],)}
@@ -174,8 +174,9 @@ def to_this_machine(words: Sequence[str]) -> bool:
 
 
 def asks_about_itself(words: Sequence[str]) -> bool:
-    """Whether a program is only asked for its version or its help."""
-    return len(words) == 2 and words[1] in ("--version", "--help", "-V", "-h", "version", "help")
+    """Whether a program is only asked for its version or its help, or only tries."""
+    alone = len(words) == 2 and words[1] in ("--version", "--help", "-V", "-v", "-h", "version", "help")
+    return alone or any(word in ("--dry-run", "--dryrun", "--snapshot", "--help") for word in words[1:])
 
 
 def only_checks(words: Sequence[str]) -> bool:

@@ -126,7 +126,8 @@ def _run(step: Node, frame: Frame, job: Job) -> Iterator[Draft]:
     script = job.script(step)
     if not _SHELLS.match(shell) or (script.broken and not script.commands):
         what, why = (shell, OTHER_SHELL) if not _SHELLS.match(shell) else (frame.name or step.get("run").span.at, NOT_SHELL)
-        yield Draft(_bare(step, frame, opaque=Unread(what, why, step.get("run").span)), frame.when, wide=True)
+        extra = {**frame.extra, **handed("", step.get("run"), step.get("env"), job.node.get("env"), job.root.get("env"))}
+        yield Draft(_bare(step, replace(frame, extra=extra), opaque=Unread(what, why, step.get("run").span)), frame.when, wide=True)
         return
     given = (step.get("run"), step.get("env"), job.node.get("env"), job.root.get("env"))
     yield from drafts(script, replace(frame, extra={**frame.extra, **handed("", *given)}))

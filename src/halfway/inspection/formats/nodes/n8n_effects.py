@@ -19,7 +19,10 @@ SUB_UNREAD = "The workflow {what} is called and was not given."
 COMMAND_UNREAD = "The program {what} is started and was not given."
 NODE_UNREAD = "The node {what} is not one of n8n's own; what it does is not known."
 _REACHES_OUT = re.compile(
-    r"(?i)\bfetch\(|axios|httpRequest|\$http|https?\.request|require\(|\brequests\.|urllib|\bimport\s+\w|WebSocket|child_process|nodemailer"
+    r"(?i)\bfetch\(|axios|httpRequest|\$http|https?\.request|\brequests\.|urllib|WebSocket|child_process|nodemailer"
+    r"|require\((?!\s*['\"](?:node:)?(?:crypto|lodash|moment|luxon|url|util|querystring|path|xlsx|cheerio|uuid|zlib|buffer)['\"])"
+    r"|(?:^|[\\n;])\s*(?:import|from)\s+(?!(?:collections|json|re|math|datetime|random|itertools|functools|statistics|base64|hashlib|string|time"
+    r"|uuid|typing|decimal|html|textwrap|copy|operator|calendar|unicodedata|js|pyodide)\b)\w"
 )
 _COMMANDS = re.compile(r"\n|;|&&|\|\|")
 _LANGCHAIN = "@n8n/n8n-nodes-langchain."
@@ -125,9 +128,9 @@ def _command(node: Node, given: Given) -> Done:
     if known:
         return Done(next((one for one in known if one.outward), known[0]))
     started = next((words[0] for words in _words(text) if "/" in words[0] or "." in words[0]), "")
-    if started or text.startswith("=") or drawn.short(node) == "ssh":
+    if started or text.startswith("="):
         return Done(unknown_effect(told(node)), Unread(quoted(started or text), COMMAND_UNREAD, node.span))
-    return Done(None)
+    return Done(unknown_effect(told(node)) if drawn.short(node) == "ssh" else None)
 
 
 def _words(text: str) -> list[list[str]]:

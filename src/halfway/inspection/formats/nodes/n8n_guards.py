@@ -98,9 +98,14 @@ class Guards:
         if name in seen or len(seen) > 100:
             return set()
         seen.add(name)
-        if not self.drawing.passes(name):
+        if not self.drawing.passes(name) and not self._only_works_on(name):
             return {name} if name in self.done else set()
         return {one for link in self.drawing.graph.before.get(name, ()) for one in self._through(link.before, seen)}
+
+    def _only_works_on(self, name: str) -> bool:
+        """Whether it is code that does nothing outside: what it hands on it has from before."""
+        done = self.done.get(name)
+        return done is not None and done.effect is None and self.drawing.role(name, "code")
 
     def _same_thing(self, look: str, name: str) -> bool:
         """Whether two nodes speak of one sort of thing at one vendor."""
