@@ -19,6 +19,7 @@ _KEY = re.compile(
     r"(?i)^(?:client_?(?:request_?)?token|(?:x-)?idempoten\w*[-_]?(?:key|token)?|message_?deduplication_?id|paypal-request-id)(?:\.\$)?$"
 )
 _STABLE = re.compile(r"\$\$\.Execution|\$states\.context\.Execution|\$states\.input|\$\.\w|\$[a-z]\w*")
+_QUEUES = frozenset({"events:putEvents", "sqs:sendMessage", "kinesis:putRecord"})
 _EXECUTION = re.compile(r"\$\$\.Execution\.(?:Id|Name)|\$states\.context\.Execution\.(?:Id|Name)")
 _ADDRESS = re.compile(r"^(?:PhoneNumber|ToAddresses|CcAddresses|DestinationPhoneNumber|To|Recipient)(?:\.\$)?$")
 _NAME = re.compile(r"\[['\"]([^\[\]]*)['\"]\]$")
@@ -52,7 +53,7 @@ def identity_of(node: Node, effect: Effect | None) -> Identity | None:
         if _KEY.match(key) or (key.removesuffix(".$") == "Name" and service.endswith(":startExecution")):
             return Identity(bearing(value.text, _STABLE), quoted(value.text), value.span)
     said = next((value for _, value in _entries(given_to(node), 0) if _EXECUTION.search(value.text)), None)
-    if said is not None and effect.kinds <= {Kind.ENQUEUE, Kind.READ}:
+    if said is not None and service in _QUEUES:
         return Identity(Bearing.STABLE, quoted(said.text), said.span)  # whoever takes it from the queue can tell a second one by it
     if opaque_of(node) is not None:
         return Identity(Bearing.UNKNOWN, "", node.get("Resource").span)

@@ -15,7 +15,7 @@ UNKNOWN = (
     "whether a second call then has a second effect is not known."
 )
 MEETING = frozenset({Starting.EVENT, Starting.PUSH, Starting.POLL, Starting.SCHEDULE, Starting.CALL})
-_CHANGES = re.compile(r"(?i)\b(?:update|delete|edit|close|archive)\b")
+_CHANGES = re.compile(r"(?i)\b(?:update|delete|edit|close|archive|patch|put)\b")
 REFUSING = (Repeat.SAFE, Repeat.REJECTS, Repeat.MERGES)
 """Where the receiver itself keeps from a second one, the look need not."""
 

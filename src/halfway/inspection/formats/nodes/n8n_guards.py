@@ -15,6 +15,7 @@ from halfway.inspection.model import Gate, Span, Step
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
 
+_TABLE = ("documentId", "sheetName", "sheetId", "base", "table", "tableId", "databaseId")
 _WORD = re.compile(r"[A-Za-z]{3,}")
 
 
@@ -110,6 +111,8 @@ class Guards:
     def _same_thing(self, look: str, name: str) -> bool:
         """Whether two nodes speak of one sort of thing at one vendor."""
         one, other = self.drawing.nodes[look], self.drawing.nodes[name]
+        if any(first and second and first != second for first, second in zip(_tables(one), _tables(other), strict=True)):
+            return False
         return bool(_vendor(one) & _vendor(other)) and bool(_thing(other) & _thing(one, whole=True) or _thing(other) == set())
 
     def _gate(self, name: str) -> Gate | None:
@@ -140,6 +143,11 @@ def _said(node: Node) -> str:
         if first
     ]
     return "; ".join(dict.fromkeys(rules)) or parts.texts(given.get("rules")).replace("\n", " ")
+
+
+def _tables(node: Node) -> tuple[str, ...]:
+    """Which table of which document a node is about, as far as it says so."""
+    return tuple(drawn.plain(node.get("parameters", key)) for key in _TABLE)
 
 
 def _vendor(node: Node) -> set[str]:
