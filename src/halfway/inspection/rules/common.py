@@ -73,6 +73,11 @@ def is_row(step: Step) -> bool:
     return step.effect is not None and step.effect.action.startswith(TABLES) and not kinds(step) & {Kind.MONEY, Kind.PERMISSION}
 
 
+def is_queued(step: Step) -> bool:
+    """Whether it only queues a task; what it does twice is seen at the task."""
+    return kinds(step) == frozenset({Kind.ENQUEUE})
+
+
 def is_command(step: Step) -> bool:
     """Whether it is a command of which nothing more is known; one that asks somebody else goes wrong for other reasons."""
     return kinds(step) == frozenset({Kind.UNKNOWN}) and _REQUEST.match(told(step)) is None

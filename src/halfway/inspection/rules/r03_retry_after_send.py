@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Step
-from halfway.inspection.rules.common import Ways, again_at, exposed, found, line, retries, stops, tells_team
+from halfway.inspection.rules.common import Ways, again_at, exposed, found, is_queued, line, retries, stops, tells_team
 
 TWICE = "{what} has succeeded when {later} fails; the retry begins before both, and {what} happens a second time."
 UNKNOWN = (
@@ -28,6 +28,8 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _severity(step: Step) -> Severity:
+    if is_queued(step):
+        return Severity.MEDIUM
     return Severity.BLOCKER if repeatability(step) is Repeatable.NO and not tells_team(step) else Severity.HIGH
 
 

@@ -7,7 +7,21 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeat, Repeater, Repeating, Step
-from halfway.inspection.rules.common import Ways, again, again_at, exposed, found, is_by_hand, is_command, kinds, line, outward, stops, told
+from halfway.inspection.rules.common import (
+    Ways,
+    again,
+    again_at,
+    exposed,
+    found,
+    is_by_hand,
+    is_command,
+    is_queued,
+    kinds,
+    line,
+    outward,
+    stops,
+    told,
+)
 
 TWICE = "When {later} fails, running {unit} again does {what} a second time."
 REFUSED = "When {later} fails, running {unit} again is refused at {what}, which is there already, and never reaches {later}."
@@ -59,7 +73,8 @@ def _severity(step: Step) -> Severity:
     if kinds(step) & {Kind.MONEY, Kind.RECORD}:
         return Severity.BLOCKER if repeatability(step) is Repeatable.NO else Severity.MEDIUM
     if repeatability(step) is Repeatable.NO:
-        return Severity.HIGH
+        remark = step.effect is not None and step.effect.action.startswith("github.comment")
+        return Severity.MEDIUM if is_queued(step) or remark else Severity.HIGH
     return Severity.LOW if kinds(step) == UNKNOWN_KIND else Severity.MEDIUM
 
 

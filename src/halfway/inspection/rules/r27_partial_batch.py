@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeat, Step
-from halfway.inspection.rules.common import Ways, exposed, found, kinds, tells_team, told
+from halfway.inspection.rules.common import Ways, exposed, found, is_queued, kinds, tells_team, told
 
 REFUSED = "When {what} stops after some of its items, doing it again fails at the first that is there already, and the rest stays undone."
 TWICE = "When {what} stops after some of its items, doing it again does those a second time."
@@ -17,8 +17,6 @@ MISSING = "When {what} stops after some of its items, the rest is missing until 
 SEEN = frozenset({Kind.DEPLOY, Kind.PUBLISH, Kind.PERMISSION, Kind.MONEY, Kind.NOTIFY})
 """Where half of a set is something that others meet. Rows and files that are written again are whole after the next run."""
 _DELETES = re.compile(r"(?i)\bDELETE |(?:^|[\s._])(?:delete|remove|terminate|purge)")
-QUEUED = frozenset({Kind.ENQUEUE})
-"""What a task that is queued twice does is seen at the task."""
 DELETED = frozenset({Kind.DELETE})
 _BATCH = re.compile(
     r"\bnpm\b.*\bpublish\b.*(?:--workspaces\b|\s-ws\b)|\bcargo\b.*\bpublish\b.*--workspace\b"
@@ -51,7 +49,7 @@ def _judged(step: Step) -> tuple[Severity, str] | None:
         return None  # what is deleted already is not deleted a second time
     if exposed(step):
         # Of the jobs of a matrix those that failed can be done again alone.
-        mild = tells_team(step) or "fail_fast" in step.extra or kinds(step) == QUEUED
+        mild = tells_team(step) or "fail_fast" in step.extra or is_queued(step)
         severity = Severity.LOW if mild else Severity.MEDIUM
         return severity, TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
     if step.effect is not None and step.effect.repeat is Repeat.REJECTS and kinds(step) != DELETED:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeating, Step
-from halfway.inspection.rules.common import Ways, again, answers, exposed, found, kinds, tells_team
+from halfway.inspection.rules.common import Ways, again, answers, exposed, found, is_queued, kinds, tells_team
 from halfway.inspection.rules.delivering import repeated_at
 
 TWICE = "An event is delivered again when its receipt is not confirmed in time; {what} then happens twice, as nothing knows it again."
@@ -24,7 +24,7 @@ def check(case: Case) -> Iterator[Finding]:
         if repeat is None or known or step.opaque is not None or not exposed(step):
             continue
         text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
-        severity = min(_severity(step), Severity.MEDIUM) if answers(case.flow, step) else _severity(step)
+        severity = min(_severity(step), Severity.MEDIUM) if answers(case.flow, step) or is_queued(step) else _severity(step)
         yield found(RULE.id, severity, step, text, *repeated_at(case.flow, repeat, step))
 
 
