@@ -177,6 +177,9 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ("mock-server/docker-compose.yml", SERVICE.format(command="php -e app/http.php"), "R-44 R-15"),
         # what is gone already is not deleted a second time; a queue can tell a second event by the execution that it names
         ("tasks.py", DELETED, "R-27"),
+        ("check.sh", '#!/bin/bash\nfor TOOL in kubectl helm; do\n  "$TOOL" sync\ndone\n', "R-27"),
+        ("append.py", "for name in open('names'):\n    with open('seen.txt', 'a') as file:\n        file.write(name)\n", "R-27 R-08"),
+        ("ask.sh", '#!/bin/bash\nfor x in a b; do\n  curl -X POST "${MODEL_ENDPOINT}" -d "$x"\ndone\n', "R-27"),
         ("x.asl.json", QUEUED, "R-01"),
         # without a name of its own a checkout takes what the run is about
         (
@@ -209,7 +212,11 @@ def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "rule"),
     [
-        ("check.sh", '#!/bin/bash\nfor TOOL in kubectl helm; do\n  "$TOOL" sync\ndone\n', "R-27"),
+        (
+            "ci.yml",
+            workflow("- run: |\n    for TOOL in kubectl helm; do\n      $TOOL sync\n    done\n  env: {KEY: '${{ secrets.KEY }}'}"),
+            "R-27",
+        ),
         ("ci.yml", workflow("- run: bash tools/deploy.sh"), "R-44"),
         ("x.json", node("discord", "webhook", resource="message", operation="send"), "R-39"),
         ("x.json", node("httpRequest", "webhook", method="POST", url="https://tasks.example/v1/tasks"), "R-39"),

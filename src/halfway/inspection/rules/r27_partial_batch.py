@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeat, Step
-from halfway.inspection.rules.common import Ways, exposed, found, is_queued, kinds, tells_team, told
+from halfway.inspection.rules.common import Ways, exposed, found, is_by_hand, is_command, is_queued, kinds, tells_team, told
 
 REFUSED = "When {what} stops after some of its items, doing it again fails at the first that is there already, and the rest stays undone."
 TWICE = "When {what} stops after some of its items, doing it again does those a second time."
@@ -16,7 +16,8 @@ UNKNOWN = "When {what} stops after some of its items, doing it again does those 
 MISSING = "When {what} stops after some of its items, the rest is missing until somebody does it again; that is harmless."
 SEEN = frozenset({Kind.DEPLOY, Kind.PUBLISH, Kind.PERMISSION, Kind.MONEY, Kind.NOTIFY})
 """Where half of a set is something that others meet. Rows and files that are written again are whole after the next run."""
-_DELETES = re.compile(r"(?i)\bDELETE |(?:^|[\s._])(?:delete|remove|terminate|purge)")
+_DELETES = re.compile(r"(?i)\bDELETE |(?:^|[\s._])(?:delete|remove|terminate|purge|move|archive)\b|(?:delete|remove|terminate|purge)_")
+FILE = frozenset({Kind.FILE})
 DELETED = frozenset({Kind.DELETE})
 _BATCH = re.compile(
     r"\bnpm\b.*\bpublish\b.*(?:--workspaces\b|\s-ws\b)|\bcargo\b.*\bpublish\b.*--workspace\b"
@@ -25,7 +26,10 @@ _BATCH = re.compile(
 
 
 def check(case: Case) -> Iterator[Finding]:
+    by_hand = is_by_hand(case.flow)
     for step in Ways(case.flow).outward():
+        if kinds(step) == FILE or (by_hand and is_command(step)):
+            continue  # a line of a file of this machine; a tool of which nothing is known but that somebody runs it
         # What an agent does in its loop is no batch.
         if (
             not _is_batch(step)
@@ -46,7 +50,7 @@ def _is_batch(step: Step) -> bool:
 
 def _judged(step: Step) -> tuple[Severity, str] | None:
     if kinds(step) <= DELETED | {Kind.UNKNOWN} and _DELETES.search(told(step)):
-        return None  # what is deleted already is not deleted a second time
+        return None  # what is gone already is not found a second time
     if exposed(step):
         # Of the jobs of a matrix those that failed can be done again alone.
         mild = tells_team(step) or "fail_fast" in step.extra or is_queued(step)
