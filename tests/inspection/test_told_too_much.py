@@ -50,6 +50,12 @@ def node(type: str, then: str, **parameters: object) -> str:
     return json.dumps({"name": "x", "nodes": nodes, "connections": ways, "active": True, "settings": {}}, indent=1)
 
 
+def dag(made: str, task: str) -> str:
+    head = "from airflow import DAG\nfrom pendulum import duration\nfrom shop.common import shared\n"
+    operator, package = task.partition("(")[0], "from shop.operators import"
+    return f"{head}{package} {operator}\n\nwith {made} as dag:\n    t = {task}\n"
+
+
 def job(command: str) -> str:
     return f"""
     apiVersion: batch/v1
@@ -96,6 +102,18 @@ def task(tags: str, inner: str, executable: str = "true") -> str:
 ASL = """
 {{"StartAt": "A", "States": {{"A": {{"Type": "Task", "Resource": "{resource}", "TimeoutSeconds": 9, "End": true}}}}}}
 """
+RETRIED = """
+from celery import shared_task
+from requests import RequestException
+
+@shared_task(autoretry_for=(RequestException,), max_retries=3)
+def tell(request, order):
+    service = request.find_service(Letters)
+    service.send_notification(payload=order)
+    metrics = request.find_service(Metrics, context=None)
+    metrics.increment("told")
+"""
+IMAGE = "DockerOperator(task_id='t', image='x')"
 HERE = "${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}"
 QUEUED = """
 {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "arn:aws:states:::events:putEvents", "TimeoutSeconds": 9, "End": true,
@@ -181,6 +199,19 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ("append.py", "for name in open('names'):\n    with open('seen.txt', 'a') as file:\n        file.write(name)\n", "R-27 R-08"),
         ("ask.sh", '#!/bin/bash\nfor x in a b; do\n  curl -X POST "${MODEL_ENDPOINT}" -d "$x"\ndone\n', "R-27"),
         ("x.asl.json", QUEUED, "R-01"),
+        # limits of pendulum, and defaults that stand elsewhere; who fetches, and who only gets rows
+        ("dag.py", dag("DAG('a', default_args={'execution_timeout': duration(minutes=9)})", IMAGE), "R-15"),
+        ("dag.py", dag("DAG('a', schedule='@daily', default_args=shared)", IMAGE), "R-15 R-29"),
+        ("dag.py", dag("DAG('a', default_args={'retries': 2})", "HttpFetchOperator(task_id='t', endpoint='/x')"), "R-01 R-15"),
+        ("dag.py", dag("DAG('a', default_args={'retries': 2})", "BigQueryRowsOperator(task_id='get_rows', sql='x')"), "R-01 R-15"),
+        # the errors that are retried are those of a request
+        ("tasks.py", RETRIED, "R-03"),
+        # what tidies up comes last
+        ("ci.yml", workflow("- run: cosign sign --yes acme/shop:1\n- run: gh api --method DELETE repos/a/b/actions/artifacts/1"), "R-26"),
+        # nobody but a person starts what has no trigger
+        ("x.json", node("airtable", "manualTrigger", operation="append").replace("manualTrigger", "noOp"), "R-29"),
+        # an option is no program
+        ("docker-compose.yml", SERVICE.format(command="-config.file=/etc/tempo.yaml").replace("acme/web", "grafana/tempo"), "R-08 R-37"),
         # without a name of its own a checkout takes what the run is about
         (
             "ci.yml",
@@ -228,6 +259,9 @@ def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
         ("x.json", node("code", "webhook", language="python", pythonCode="import requests\nreturn []"), "R-44"),
         ("x.json", node("code", "webhook", jsCode="const c = require('nodemailer');\nreturn [];"), "R-44"),
         ("x.json", node("ssh", "webhook", command="/opt/shop/restock"), "R-44"),
+        ("dag.py", dag("DAG('a', default_args={'retries': 2})", IMAGE), "R-15"),
+        ("dag.py", dag("DAG('a', default_args={'retries': 2})", "HttpOperator(task_id='t', endpoint='/x')"), "R-15"),
+        ("tasks.py", RETRIED.replace("(RequestException,)", "(Exception,)"), "R-03"),
         ("job.yaml", job('["perl", "-e", "system(q(restock))"]'), "R-37"),
         ("ci.yml", workflow("- run: ./goreleaser release --clean\n  env: {TOKEN: '${{ secrets.TOKEN }}'}"), "R-32"),
         ("x.asl.json", QUEUED.replace("$$.Execution.Id", "$.order"), "R-01"),

@@ -151,6 +151,7 @@ class Repeater:
     span: Span
     default: bool = False  # the engine's own: the file does not say it
     after_timeout: bool = True  # also when the answer was lost
+    narrow: bool = False  # only for some errors that are named
 
 
 class OnError(StrEnum):

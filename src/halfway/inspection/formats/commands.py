@@ -44,6 +44,8 @@ class Command:
     def script(self) -> str:
         """The file of a program of its own that it starts, empty if it starts none."""
         first = self.words[0]
+        if first.startswith("-"):
+            return ""  # an option for the program of an image
         if first.rpartition("/")[2] in _INTERPRETERS:
             if any(_INLINE.fullmatch(word) for word in self.words[1:2] + self.words[2:][:3]):
                 return ""  # its code stands in the command itself

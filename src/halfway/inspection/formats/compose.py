@@ -18,6 +18,11 @@ from halfway.inspection.source import Node, Source
 
 NAME = "compose"
 _PRETENDED = re.compile(r"(?i)(?:^|[-_.])?(?:mock|fake|stub)(?:s|ed|api)?(?:[-_.]\w+)*")
+_SERVERS = re.compile(
+    r"(?:^|/)(?:postgres|mysql|mariadb|redis|valkey|memcached|mongo|elasticsearch|opensearch|kibana|prometheus|alertmanager|grafana|tempo|loki"
+    r"|jaeger|otel|opentelemetry-collector\w*|kafka|zookeeper|rabbitmq|nats|nginx|traefik|caddy|haproxy|minio|clickhouse(?:-server)?|mailhog|mailpit"
+    r"|localstack|vault|consul|etcd|keycloak|adminer|pgadmin\d*|registry|selenium|playwright)(?:[:@/-]|$)"
+)
 _OFELIA = re.compile(r"^ofelia\.(job-(?:exec|run|local|service-run))\.([\w.-]+)\.([\w-]+)$")
 
 
@@ -131,7 +136,7 @@ def _steps(source: Source, name: str, service: Node, given: Given, first: int) -
     facts = tuple(source.fact(repeater.span) for repeater in repeaters)
     by_hand = Repeater(Repeating.UNIT_RERUN, False, None, service.span, default=True)
     extra = {key: said for key in ("restart", "stop_grace_period") if (said := service.get(key).text)}
-    if any(service.get(key) for key in ("ports", "expose", "healthcheck")):
+    if any(service.get(key) for key in ("ports", "expose", "healthcheck")) or _SERVERS.search(image):
         extra["serves"] = "true"  # it waits for others; what has work of its own comes to an end
     around = Around(unit=name, repeaters=(*repeaters, by_hand), facts=facts, opaque_image=unread, extra=extra)
     # A service is there to stay, and nobody waits for the end of a job: the missing limit of time is no weakness of either.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Step
+from halfway.inspection.model import Repeater, Step
 from halfway.inspection.rules.common import Ways, again_at, exposed, found, is_queued, line, retries, stops, tells_team
 
 TWICE = "{what} has succeeded when {later} fails; the retry begins before both, and {what} happens a second time."
@@ -21,10 +21,18 @@ def check(case: Case) -> Iterator[Finding]:
         retry = next(retries(step), None)
         if retry is None or not exposed(step):
             continue
-        later = next((one for one in ways.after(step) if (one.unit, one.scope) == (step.unit, step.scope) and stops(one)), None)
+        later = next(
+            (one for one in ways.after(step) if (one.unit, one.scope) == (step.unit, step.scope) and stops(one) and _raises(one, retry)),
+            None,
+        )
         if later is not None:
             text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
             yield found(RULE.id, _severity(step), step, text, line(later), *again_at(retry, step, later), later=later.name)
+
+
+def _raises(step: Step, retry: Repeater) -> bool:
+    """Whether its failure starts that retry: what is worked out here seldom fails as a request does."""
+    return not retry.narrow or step.effect is not None or step.opaque is not None
 
 
 def _severity(step: Step) -> Severity:

@@ -40,6 +40,8 @@ def _somebody_hears(flow: Flow) -> bool:
     if flow.failure_notice is not None or any(Mark.FAILURE_NOTICE in step.marks for step in flow.steps):
         return True
     starts = {one.kind for one in flow.triggers}
+    if not starts and flow.format == "n8n":
+        return True  # without a trigger only a person starts it
     if Starting.MANUAL in starts and starts <= {Starting.MANUAL, Starting.CALL}:
         return True  # who has started it sits in front of it
     return flow.format in WATCHED and not any(one.kind in ALONE for one in flow.triggers)

@@ -19,7 +19,7 @@ def check(case: Case) -> Iterator[Finding]:
     for step in ways.steps:
         unread = step.opaque is not None and step.effect is None
         restart = next((one for one in again(step, Repeating.RESTART) if _is_written(one)), None)
-        if restart is not None and (unread or (outward(step) and exposed(step))):
+        if restart is not None and "serves" not in step.extra and (unread or (outward(step) and exposed(step))):
             severity, text = _judged(step)
             yield found(RULE.id, severity, step, text, *again_at(restart, step))
 

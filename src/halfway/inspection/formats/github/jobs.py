@@ -138,6 +138,13 @@ def _extra(job: Job, matrix: Node) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
+def _may_only_read(job: Job) -> bool:
+    """Whether the token of a job is said to let nothing be changed."""
+    given = job.node.get("permissions") if job.node.get("permissions").there else job.root.get("permissions")
+    rights = [value.text for _, value in given.items()] or [given.text]
+    return given.there and all(right in ("read", "none", "read-all", "") for right in rights)
+
+
 def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -> Iterator[Unit]:
     """The jobs of a workflow that is called."""
     uses = job.node.get("uses")
@@ -147,6 +154,8 @@ def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -
     if source is None or root is None or deep or not root.get("jobs"):
         why = TOO_DEEP if deep else NOT_GIVEN
         extra = {} if job.node.get("secrets") else handed(uses.text, job.node.get("with"))
+        if not job.node.get("secrets") and _may_only_read(job):
+            extra = {"handed": "nothing"}
         draft = Draft(_opaque(uses, why, frame, extra), frame.when, wide=True)
         yield Unit(job.unit, job.node, before, when(job.node.get("if").text), (draft,))
         return

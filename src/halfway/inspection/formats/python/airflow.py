@@ -49,6 +49,7 @@ class Dag:
     frame: Frame
     body: list[ast.stmt]
     defaults: Mapping[str, ast.expr] = field(default_factory=dict[str, ast.expr])
+    unread: bool = False  # whether there are defaults that cannot be seen
 
     def option(self, task: Task, name: str) -> ast.expr | None:
         """An option of a task; one that it does not have itself is that of all."""
@@ -91,7 +92,21 @@ def _is_dag(call: ast.Call, frame: Frame) -> bool:
 def _dag(call: ast.Call, frame: Frame, body: list[ast.stmt], named: str) -> Dag:
     id = keyword(call, "dag_id") or (call.args[0] if call.args else None)
     name = text(id, frame) if id is not None else named or "dag"
-    return Dag(name, call, frame.module, frame, body, dict(entries(keyword(call, "default_args"), frame)))
+    shared = keyword(call, "default_args")
+    return Dag(name, call, frame.module, frame, body, dict(entries(shared, frame)), unread=_is_elsewhere(shared, frame))
+
+
+def _is_elsewhere(shared: ast.expr | None, frame: Frame) -> bool:
+    """Whether some of the defaults stand in a file that was not given, or are worked out."""
+    match shared:
+        case None:
+            return False
+        case ast.Dict(keys=keys, values=values):
+            return any(key is None and _is_elsewhere(value, frame) for key, value in zip(keys, values, strict=True))
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _is_elsewhere(left, frame) or _is_elsewhere(right, frame)
+        case _:
+            return not any(True for _ in entries(shared, frame))
 
 
 def _flow(dag: Dag, program: Program) -> Flow:
@@ -110,7 +125,7 @@ def _flow(dag: Dag, program: Program) -> Flow:
     made = flow(
         Plan(
             engine="airflow", name=dag.name, module=dag.module, span=dag.module.span(dag.call), triggers=plan, guards=tuple(_guards(dag)),
-            failure_notice=_notice(dag, callback), notice_expected=True,
+            failure_notice=_notice(dag, callback), notice_expected=not dag.unread,
         ),
         walk,
     )  # fmt: skip
@@ -176,12 +191,14 @@ def _is_task(mark: str) -> bool:
 
 def _task(task: Task, dag: Dag, again: tuple[Repeater, ...], walk: Walk) -> None:
     repeaters = (*again, *_retries(task, dag))
-    limit = number(dag.option(task, "execution_timeout"), dag.frame)
+    given = dag.option(task, "execution_timeout")
+    limit = number(given, dag.frame)
+    known = limit is not None or (given is None and not dag.unread)
     frame = replace(dag.frame, repeaters=repeaters)
     rule = task.option("trigger_rule")
     fact = (dag.module.fact(rule),) if rule is not None else ()
     around = Around(
-        frame=frame, unit=task.id, scope=task.id, timeout=limit, timeout_known=True, facts=fact, condition=_when(rule, dag.frame)
+        frame=frame, unit=task.id, scope=task.id, timeout=limit, timeout_known=known, facts=fact, condition=_when(rule, dag.frame)
     )
     walk.statement = ast.copy_location(ast.Expr(value=task.call), task.call)
     if task.function is not None:

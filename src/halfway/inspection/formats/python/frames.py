@@ -142,7 +142,7 @@ def _text_of(name: str, line: int, frame: Frame, hops: int) -> str:
 
 
 def number(expr: ast.expr | None, frame: Frame, hops: int = HOPS) -> float | None:
-    """A number, or the seconds of a timedelta, if it is written down."""
+    """A number, or the seconds of a timedelta or of a duration of pendulum, if it is written down."""
     if hops < 0:
         return None
     match expr:
@@ -159,7 +159,7 @@ def number(expr: ast.expr | None, frame: Frame, hops: int = HOPS) -> float | Non
         case ast.Name(id=name):
             bound = frame.bound(name, expr.lineno)
             return number(bound[0].value, bound[1], hops - 1) if bound and bound[0].how == "=" else None
-        case ast.Call() if dotted(expr.func, frame).rpartition(".")[2] == "timedelta":
+        case ast.Call() if dotted(expr.func, frame).rpartition(".")[2] in ("timedelta", "duration"):
             return _seconds(expr, frame, hops - 1)
         case _:
             return None

@@ -10,6 +10,7 @@ from halfway.inspection.formats.python.effects import Seen, lines, literal, unkn
 from halfway.inspection.formats.python.frames import GAP, Frame, keyword, number, text
 from halfway.inspection.formats.python.sql import shaping, statement
 from halfway.inspection.formats.python.walk import Around, Found, Walk
+from halfway.inspection.formats.wording import only_looks, opaque_effect
 from halfway.inspection.model import Effect, Kind, Mark, Receiver, Repeat, Reversible, Unread
 from halfway.inspection.quoting import quoted
 
@@ -19,7 +20,7 @@ OPERATOR = "What the operator `{what}` does is not known."
 SENSOR_ENDS_AFTER = 7 * 24 * 3600.0  # seconds; the default of every sensor
 _IDLE = re.compile(r"(Empty|Dummy|Latest\w*|Branch\w*|ShortCircuit)Operator$")
 _WAITING = re.compile(r"(Sensor|SensorAsync)$")
-_READING = re.compile(r"(Check\w*|ToLocal\w*|Get\w*|List\w*)Operator$")
+_READING = re.compile(r"(Check\w*|ToLocal\w*|Get\w*|List\w*|Fetch\w*|Download\w*)Operator$")
 
 
 def is_operator(name: str) -> bool:
@@ -44,6 +45,8 @@ def operator(call: ast.Call, name: str, task: str, around: Around, walk: Walk) -
         _bash(call, task, around, walk)
         return
     seen = _known(call, name, kind, around, walk)
+    if not seen.effect.certain and only_looks(task):
+        seen = Seen(opaque_effect(seen.effect.told, task))
     opaque = None if seen.effect.certain or "Http" in kind else _unread(call, kind, around.frame)
     _add(walk, call, task, around, seen=seen, opaque=opaque)
 
@@ -107,7 +110,7 @@ def _known(call: ast.Call, name: str, kind: str, around: Around, walk: Walk) -> 
     if made is not None:
         return Seen(made)
     if "Http" in kind:
-        method = text(keyword(call, "method"), frame) or "POST"
+        method = text(keyword(call, "method"), frame) or ("GET" if _READING.search(kind) else "POST")
         effect = walk.knowledge.http(method.upper(), text(keyword(call, "endpoint"), frame) or GAP)
         if effect is not None:
             return Seen(effect)

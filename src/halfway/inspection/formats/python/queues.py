@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from halfway.inspection.formats.python.building import Plan, flow
 from halfway.inspection.formats.python.frames import Frame, dotted, keyword, number, truth
 from halfway.inspection.formats.python.names import Function, Module, Program, worded
-from halfway.inspection.formats.python.retrying import decorators, may_follow_timeout
+from halfway.inspection.formats.python.retrying import decorators, may_follow_timeout, names_any_error
 from halfway.inspection.formats.python.starting import by_person, decorated, head, scheduled, trigger, walked
 from halfway.inspection.formats.python.walk import Around, Found, Walk
 from halfway.inspection.model import Flow, Repeater, Repeating, Span, Starting, Trigger
@@ -122,6 +122,7 @@ def _automatic(queued: Queued, top: Frame, span: Span, program: Program) -> Iter
                     bound=_celery_bound(call, top),
                     span=_at(errors, top),
                     after_timeout=may_follow_timeout(errors, top),
+                    narrow=not names_any_error(errors),
                 )
             late = keyword(call, "acks_late") if call else None
             if truth(late):

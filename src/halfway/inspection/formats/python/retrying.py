@@ -41,6 +41,12 @@ def may_follow_timeout(errors: ast.expr | None, frame: Frame) -> bool:
     return not names or any(not _BEFORE.search(name) for name in names)
 
 
+def names_any_error(errors: ast.expr) -> bool:
+    """Whether every error is retried, not only some that are named."""
+    parts = errors.elts if isinstance(errors, (ast.Tuple, ast.List)) else [errors]
+    return any(not isinstance(one, (ast.Name, ast.Attribute)) or ast.unparse(one) in ("Exception", "BaseException") for one in parts)
+
+
 def decorators(function: Function, frame: Frame) -> tuple[Repeater, ...]:
     """The repeaters of a function that its decorators make."""
     found = [_decorator(one, frame) for one in function.decorator_list]
