@@ -35,7 +35,8 @@ def check(case: Case) -> Iterator[Finding]:
     if free:
         by_hand = {trigger.kind for trigger in case.flow.triggers} == {Starting.MANUAL}  # who starts it has said yes
         everyday = kinds(free[0]) == MADE_ONLY or _weight(free[0]) == EVERYDAYS
-        severity = Severity.LOW if by_hand or everyday else Severity.MEDIUM
+        by_name = all(named_only(one) for one in free)  # that it tells somebody is only inferred
+        severity = Severity.LOW if by_hand or everyday or by_name else Severity.MEDIUM
         yield found(RULE.id, severity, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
     else:
         yield from _unnamed(ways, steps, gated)
