@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Flow, Kind, Repeat, Starting, Step, Trigger
-from halfway.inspection.rules.common import Ways, found, kinds, place, told
+from halfway.inspection.rules.common import Ways, found, is_by_hand, kinds, place, told
 
 INFERENCE = "Two runs may do {what} at the same time, and each finds the half of the other."
 STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.MANUAL})
@@ -28,7 +28,8 @@ def check(case: Case) -> Iterator[Finding]:
         if "" in kept_apart or step.unit in kept_apart or not _meets(step, starts) or _stays_inside(case.flow, step):
             continue
         kept_apart.add(step.unit)  # said once of a unit
-        yield found(RULE.id, _severity(step), step, INFERENCE, *(Fact(start.span, start.quote) for start in starts))
+        severity = Severity.LOW if is_by_hand(case.flow) else _severity(step)
+        yield found(RULE.id, severity, step, INFERENCE, *(Fact(start.span, start.quote) for start in starts))
 
 
 def _stays_inside(flow: Flow, step: Step) -> bool:

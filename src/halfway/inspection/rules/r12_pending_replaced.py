@@ -9,6 +9,7 @@ from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Flow, Guard, Starting, Trigger
 from halfway.inspection.rules.common import Ways, found, place
 
+GIVEN_UP = "While one run is under way, a second one gives up at once, and its {what} never happens."
 INFERENCE = "While one run is under way and another waits, a third one takes the place of the waiting one, whose {what} never happens."
 _OWN_THING = re.compile(r"\b(?:tags?|release)\b", re.IGNORECASE)
 # A group of each thing, or of each run, has nobody else to wait with.
@@ -23,7 +24,8 @@ def check(case: Case) -> Iterator[Finding]:
     for guard in _replacing(case.flow):
         step = next((one for one in ways.outward() if guard.unit in ("", one.unit)), None)
         if step is not None:
-            yield found(RULE.id, Severity.MEDIUM, step, INFERENCE, place(guard.span, step), Fact(meant.span, meant.quote))
+            text = INFERENCE if case.flow.format == "github-actions" else GIVEN_UP
+            yield found(RULE.id, Severity.MEDIUM, step, text, place(guard.span, step), Fact(meant.span, meant.quote))
 
 
 def _replacing(flow: Flow) -> Iterator[Guard]:

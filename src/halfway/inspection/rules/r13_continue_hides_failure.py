@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, OnError, Step
-from halfway.inspection.rules.common import Ways, found, kinds, line, only_tells, outward, tells_team
+from halfway.inspection.rules.common import Ways, found, is_by_hand, kinds, line, only_tells, outward, tells_team
 
 NEEDS = "When {what} fails, {later} goes on with a result that is not there."
 BESIDE = frozenset({"github.label", "github.pull.update"})
@@ -19,7 +19,7 @@ _ASKS = re.compile(r"\b(?:outcome|conclusion)\b")
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways, by_hand = Ways(case.flow), is_by_hand(case.flow)  # who has started it sees how it ends
     every = [one for one in ways.steps if not _ASKS.search(one.condition)]
     ids = frozenset(one.id for one in every)
     for step in ways.outward():
@@ -31,7 +31,7 @@ def check(case: Case) -> Iterator[Finding]:
             yield found(RULE.id, Severity.HIGH, step, NEEDS, line(needing), later=needing.name)
         elif after is not None:
             yield found(RULE.id, Severity.MEDIUM, step, FOLLOWS, line(after), later=after.name)
-        elif step.on_error is OnError.SWALLOW and not tells_team(step) and kinds(step) != FILE and not ways.failing(step):
+        elif step.on_error is OnError.SWALLOW and not by_hand and not tells_team(step) and kinds(step) != FILE and not ways.failing(step):
             yield found(RULE.id, Severity.MEDIUM, step, ENDS)
 
 

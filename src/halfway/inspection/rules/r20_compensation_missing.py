@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Flow, Kind, Mark, Step
-from halfway.inspection.rules.common import Ways, found, is_row, kinds, line, stops
+from halfway.inspection.rules.common import Ways, found, is_row, kinds, line, outward, stops
 from halfway.inspection.rules.undoing import matters_later, undoable
 
 ENGINE = "When {later} fails, {what} stays; the engine can undo, and nothing is registered for it."
@@ -35,6 +35,8 @@ def _at(flow: Flow, ways: Ways, step: Step) -> Finding | None:
     if modelled is not None and Kind.MONEY in kinds(step):
         facts = line(modelled[0]), line(modelled[1])
         return found(RULE.id, Severity.BLOCKER, step, MODELLED, *facts, later=modelled[0].name, branch=modelled[1].name)
+    if is_row(step):
+        later = [one for one in later if outward(one)]  # a row of one's own that is followed by a look is whole
     if later and flow.undoes:
         # A row of one's own is written over or looked at again; what others were given is not.
         return found(RULE.id, Severity.LOW if is_row(step) else Severity.HIGH, step, ENGINE, line(later[0]), later=later[0].name)

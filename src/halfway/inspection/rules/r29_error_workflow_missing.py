@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.model import Fact, Flow, Mark, Repeating, Starting, Step
-from halfway.inspection.rules.common import Ways, line, tells_team, told
+from halfway.inspection.rules.common import Ways, answers, line, tells_team, told
 
 INFERENCE = "When {what} fails, nothing in the files tells anybody: the half that is done stays until somebody happens to look."
 SCHEDULED = "When {what} fails, nothing in the files tells anybody: at most the one who last changed the schedule hears of it."
@@ -25,7 +25,8 @@ def check(case: Case) -> Iterator[Finding]:
     starts = [Fact(one.span, one.quote) for one in flow.triggers if one.kind in ALONE]
     by_clock = flow.format in WATCHED and {one.kind for one in flow.triggers} & ALONE == {Starting.SCHEDULE}
     inference = Said(SCHEDULED if by_clock else INFERENCE, {"what": told(step)})
-    severity = Severity.LOW if tells_team(step) else Severity.MEDIUM
+    # Who has written to a bot sees that no answer comes.
+    severity = Severity.LOW if tells_team(step) or all(answers(flow, one) for one in steps) else Severity.MEDIUM
     yield Finding(rule=RULE.id, severity=severity, span=flow.span, facts=(line(step), *starts), inference=inference)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Mark, Starting, Step
+from halfway.inspection.model import Kind, Mark, Receiver, Starting, Step
 from halfway.inspection.rules.common import TABLES, Ways, answers, found, kinds, line, named_only, place, tells_team
 
 NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
@@ -35,7 +35,7 @@ def check(case: Case) -> Iterator[Finding]:
     if free:
         by_hand = {trigger.kind for trigger in case.flow.triggers} == {Starting.MANUAL}  # who starts it has said yes
         everyday = kinds(free[0]) == MADE_ONLY or _weight(free[0]) == EVERYDAYS
-        by_name = all(named_only(one) for one in free)  # that it tells somebody is only inferred
+        by_name = all(named_only(one) or _to_subscribers(one) for one in free)  # that it tells a customer is only inferred
         severity = Severity.LOW if by_hand or everyday or by_name else Severity.MEDIUM
         yield found(RULE.id, severity, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
     else:
@@ -48,6 +48,11 @@ def _unnamed(ways: Ways, steps: list[Step], gated: list[Step]) -> Iterator[Findi
         if gates and not any(gate.visible or gate.approver for gate in gates):
             yield found(RULE.id, Severity.LOW, step, UNNAMED, place(gates[0].span, *ways.steps))
             return
+
+
+def _to_subscribers(step: Step) -> bool:
+    """Whether it goes to a topic, of which those hear who have asked for it."""
+    return step.effect is not None and step.effect.action == "sns.publish" and step.effect.receiver is Receiver.UNKNOWN
 
 
 def _weight(step: Step) -> int:

@@ -24,7 +24,7 @@ def check(case: Case) -> Iterator[Finding]:
     ways = Ways(case.flow)
     gravest: dict[str, Finding] = {}
     for step in ways.steps:
-        if step.opaque is None or tells_team(step) or _only_reads(step):
+        if step.opaque is None or "gone" in step.extra or tells_team(step) or _only_reads(step):
             continue
         finding, before = _at(case.flow, step, step.opaque), gravest.get(step.opaque.what)
         if before is None or finding.severity > before.severity:

@@ -252,9 +252,6 @@ def _programs(program: said.Program, command: Command, script: Script, frame: Fr
     """A script of the project is followed if it was given; everything else of the project cannot be read from here."""
     step = _step(command, script, frame, program.told)
     found = frame.given.beside(frame.source, program.reference)
-    if found is None and frame.passing and "handed" in step.extra and not said.outward(program.reference):
-        yield _draft(step, command, frame)  # without a secret it can only work on a machine that is gone afterwards
-        return
     why = NOT_GIVEN if found is None else OTHER_KIND
     if found is not None and (program.shell or found.text.startswith(("#!/bin/bash", "#!/usr/bin/env bash", "#!/bin/sh"))):
         try:
@@ -267,6 +264,8 @@ def _programs(program: said.Program, command: Command, script: Script, frame: Fr
     extra = {name: value for name, value in step.extra.items() if name != "handed" or not said.outward(program.reference)}
     if command.words[0] in ("source", ".") and not said.outward(program.reference):
         extra["handed"] = "nothing"  # it brings settings and functions; what calls these is told by itself
+    if frame.passing and "handed" in extra:
+        extra["gone"] = "true"  # without a secret it can only work on a machine that is gone afterwards
     yield _draft(replace(step, opaque=Unread(program.reference, why, step.span), extra=extra), command, frame)
 
 

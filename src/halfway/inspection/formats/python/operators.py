@@ -93,7 +93,8 @@ def _bash(call: ast.Call, task: str, around: Around, walk: Walk) -> None:
         _add(walk, call, task, around, seen=Seen(unknown("", "bash_command")))
         return
     for one in words:
-        effect = unknown("", " ".join(one)) if GAP in one[0] or _is_file(one[0]) else walk.knowledge.command(one)
+        hidden = GAP in one[0]
+        effect = unknown("", "bash_command" if hidden else " ".join(one)) if hidden or _is_file(one[0]) else walk.knowledge.command(one)
         opaque = Unread(quoted(one[0]), FUNCTION, around.frame.module.span(call)) if _is_file(one[0]) else None
         _add(walk, call, effect.told if effect else task, around, seen=Seen(effect) if effect else None, opaque=opaque)
 
