@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,7 +19,7 @@ from halfway.cli.i18n import _
 from halfway.cli.options import common
 from halfway.cli.output import chat, clean, heading, print_json
 from halfway.cli.retelling import NEAR, Retold, address, retold
-from halfway.errors import Exit, InvalidInput
+from halfway.errors import Exit, InvalidInput, Told
 from halfway.inspection.card import Card
 from halfway.inspection.emitting import skeleton
 from halfway.inspection.formats.all import READERS
@@ -31,18 +32,35 @@ from halfway.inspection.quoting import quoted, shown_path
 from halfway.inspection.reports import as_json as to_json
 from halfway.inspection.rules import all_rules
 from halfway.inspection.sarif import as_sarif
+from halfway.inspection.servers import is_server, shown
 from halfway.inspection.source import Unreadable
 from halfway.inspection.suppressing import Suppressions
 from halfway.inspection.suppression_file import FILE_NAME, parse
 
 EXITS = {Verdict.PROCEED: 0, Verdict.LIMITED: 10, Verdict.STOP: 20}
+NOTES = {"nothing": "no automation was found in {files} files.", "unread": "Not read: {path} ({reason})."}
 ANSWERS = ("limited", "stop", "never")
+
+
+SQLITE = "sqlite:///"
+
+
+class Given(click.Path):
+    """A path, or the URL of a database."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if is_server(value):
+            return value
+        return super().convert(value.removeprefix(SQLITE) if isinstance(value, str) else value, param, ctx)
+
+
+GIVEN = Given(path_type=Path)
 FORMATS = click.Choice(["text", "md", "json", "sarif"])
 
 
 @click.command(short_help="Find where an automation would break if it stopped halfway.")
-@click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--run", "logs", metavar="LOG", multiple=True, type=click.Path(path_type=Path), help="The log of a run.")
+@click.argument("paths", metavar="PATH...", nargs=-1, type=GIVEN)
+@click.option("--run", "logs", metavar="LOG", multiple=True, type=GIVEN, help="The log of a run.")
 @click.option("--format", "form", type=FORMATS, default="text", show_default=True, help="How to answer.")
 @click.option("--all", "everything", is_flag=True, help="The card of every flow, the gravest first.")
 @click.option("--fail-on", type=click.Choice(ANSWERS), default="limited", show_default=True, help="The mildest verdict that is no success.")
@@ -54,8 +72,8 @@ FORMATS = click.Choice(["text", "md", "json", "sarif"])
 @click.option("--explain", "action", metavar="ACTION", help="Only say what is known about an action of a vendor.")
 @common
 def inspect(
-    *, paths: tuple[Path, ...], logs: tuple[Path, ...], form: str, everything: bool, fail_on: str, emit: bool, file: Path | None,
-    unsuppressed: bool, model: str | None, near: str, action: str | None, as_json: bool,
+    *, paths: tuple[Path | str, ...], logs: tuple[Path | str, ...], form: str, everything: bool, fail_on: str, emit: bool,
+    file: Path | None, unsuppressed: bool, model: str | None, near: str, action: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Read the definitions under PATH, and end with one verdict: proceed, limited trial or stop.
 
@@ -95,10 +113,14 @@ def _emit(found: Inspection, card: Card) -> None:
     click.echo(skeleton(flow, card, load(), said), nl=False)
 
 
-def _suppressions(paths: Sequence[Path], file: Path | None, today: date) -> Suppressions:
+def _suppressions(paths: Sequence[Path | str], file: Path | None, today: date) -> Suppressions:
     here, rules = Path.cwd(), [rule.id for rule in all_rules()]
     # One that lies there by itself is read like any other file of a folder: no link is followed.
-    files = [(one, False) for one in beside(paths, FILE_NAME, here)] if file is None else [(file, True)]
+    files = (
+        [(one, False) for one in beside([path for path in paths if isinstance(path, Path)], FILE_NAME, here)]
+        if file is None
+        else [(file, True)]
+    )
     return Suppressions(
         entries=tuple(
             entry
@@ -136,11 +158,12 @@ def _explain(id: str) -> None:
         click.echo(said(line))
 
 
-def _nothing(found: Inspection, paths: Sequence[Path]) -> InvalidInput:
-    why = "; ".join(f"{skip.path}: {skip.why}" for skip in found.skipped[:3])
-    problem = f"no automation was found in {found.read} files." + (f" Not read: {why}." if why else "")
+def _nothing(found: Inspection, paths: Sequence[Path | str]) -> InvalidInput:
+    unread = ((NOTES["unread"], {"path": skip.path, "reason": skip.why}) for skip in found.skipped[:3])
+    problem = Told([(NOTES["nothing"], {"files": found.read}), *unread])
     remedy = "Name a workflow file, an export or a script; docs/guides/inspecting.md lists what can be read."
-    return InvalidInput("CONFIG_INVALID", source=", ".join(shown_path(str(path)) for path in paths), problem=problem, remedy=remedy)
+    source = ", ".join(shown(path) if isinstance(path, str) else shown_path(str(path)) for path in paths)
+    return InvalidInput("CONFIG_INVALID", source=source, problem=problem, remedy=remedy)
 
 
 def _exit(cards: Sequence[Card], fail_on: str) -> int:
