@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from halfway.cli import main, retelling
 from halfway_report.standin_ollama import StandinOllama
+from halfway_report.standin_server import Handler, Local
 from halfway_report.standin_voices import Script
 from tests.cli.test_inspect import RELEASE, SECRET
 
@@ -152,6 +155,38 @@ def test_a_model_that_is_silent_is_not_waited_for(ollama: StandinOllama, fault: 
     result = worded(ollama, GOOD)
     assert (result.exit_code, result.stdout) == (20, alone().stdout)
     assert "did not answer within 0.1 seconds" in result.stderr
+
+
+class Odd(Handler):
+    """Sends the caller elsewhere, or goes on for ever without coming to the end of a line."""
+
+    def do_POST(self) -> None:
+        self.body()
+        if self.path.startswith("/moved"):
+            self.send(302, b"", "text/plain", headers={"Location": f"http://127.0.0.1:{self.connection.getsockname()[1]}/api/chat"})
+            return
+        self.close_connection = True
+        self.send_response(200)
+        self.end_headers()
+        with suppress(OSError):  # until nobody listens any more
+            while True:
+                self.wfile.write(b" ")
+                threading.Event().wait(0.01)
+
+
+def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retelling, "PATIENCE", 0.2)
+    with Local(Odd, port=0) as server:
+        result = inspect("--wording", "tiny", "--model-url", server.url)
+    assert (result.exit_code, result.stdout) == (20, alone().stdout)
+    assert "did not answer within 0.2 seconds" in result.stderr
+
+
+def test_nobody_is_followed_elsewhere() -> None:
+    with Local(Odd, port=0) as server:
+        result = inspect("--wording", "tiny", "--model-url", f"{server.url}/moved/")
+    assert (result.exit_code, result.stdout) == (20, alone().stdout)
+    assert "answered 302" in result.stderr
 
 
 def test_a_model_that_is_not_there_is_named_with_what_helps(ollama: StandinOllama) -> None:
