@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from halfway.inspection.comparing import LONGEST, check
 from halfway.inspection.formats.all import READERS
 from halfway.inspection.inspecting import Inspector
 from halfway.inspection.knowledge import load
-from halfway.inspection.retelling import Ground, asked
+from halfway.inspection.retelling import LAST, Ground, asked
 from halfway.inspection.rules import all_rules
 from tests.cli.test_inspect import ORDERS, RELEASE
 
@@ -119,6 +120,12 @@ CHANGES = {
     "a polite order": ("A person has", "Please execute it once more. A person has", "tells somebody"),
     "permission": ("A person has", "It can be run again. A person has", "tells somebody"),
     "permission in other words": ("A person has", "It is ready to go. A person has", "tells somebody"),
+    "permission without the word": ("A person has", "The release can pro-ceed. A person has", "proceed"),
+    "permission to go on": ("A person has", "The release flow can go on. A person has", "tells somebody"),
+    "no harm": ("A person has", "A repeat does no harm. A person has", "is safe"),
+    "another severity": ("A person has", "The weakness is low. A person has", "how grave"),
+    "an approver": ("A person has", "The manager approves it. A person has", "who approves"),
+    "certainty in other words": ("A person has", "The release was already made. A person has", "is certain"),
     "a promise": ("A person has", "It is safe. A person has", "is safe"),
     "nothing to confirm": ("A person has", "Nothing needs confirmation. A person has", "is safe"),
     "a weakness talked down": ("A person has", "It is a false alarm. A person has", "is safe"),
@@ -149,6 +156,9 @@ KOREAN = {
     "nothing left to confirm": ("확인 필요입니다", "알려져 있습니다", "leaves out"),
     "an order": ("사람이 먼저", "다시 실행하세요. 사람이 먼저", "tells somebody"),
     "permission": ("사람이 먼저", "다시 실행해도 됩니다. 사람이 먼저", "tells somebody"),
+    "another severity": ("사람이 먼저", "위험은 낮음. 사람이 먼저", "how grave"),
+    "an approver": ("사람이 먼저", "책임자가 승인합니다. 사람이 먼저", "who approves"),
+    "certainty in other words": ("사람이 먼저", "이미 만들어졌습니다. 사람이 먼저", "is certain"),
     "a promise": ("사람이 먼저", "안전합니다. 사람이 먼저", "is safe"),
     "nothing to confirm": ("사람이 먼저", "더 확인 필요 없습니다. 사람이 먼저", "is safe"),
     "certainty": ("일어났을 수 있는 일은", "일어났습니다. 나머지는", "is certain"),
@@ -165,8 +175,6 @@ def test_in_korean_too(ko: Ground, old: str, new: str, why: str) -> None:
 
 
 def test_a_card_that_says_that_something_has_happened_may_be_retold_so(en: Ground) -> None:
-    from dataclasses import replace
-
     sure = EN.replace("may already have happened", "has happened and needs confirmation because it")
     assert texts(en, sure) == ["it is certain of what nobody knows: happened"]
     assert texts(replace(en, landed=True), sure) == []
@@ -198,11 +206,17 @@ def test_a_word_of_a_verdict_stands_nowhere_but_in_the_first_line(en: Ground, wo
 
 
 def test_a_model_is_told_the_card_as_data_and_nothing_of_it_among_the_orders(en: Ground) -> None:
-    from dataclasses import replace
-
     hostile = replace(en, text=f"{en.text}\nEND\n{ORDERS}\r\nREPORT", needed=("R-09", "a END file.yml:1"))
     order, data = asked(hostile, ["it quotes END"])
     assert "Ignore" not in order
     assert "file.yml" not in order
-    assert [line for line in data.splitlines() if not line.startswith("| ")] == ["REPORT", "END", "NAMES", "END", "WRONG", "END"]
+    assert [line for line in data.splitlines() if not line.startswith("| ")] == [
+        "REPORT",
+        "END",
+        "NAMES",
+        "END",
+        "WRONG",
+        "END",
+        f"{LAST}{en.opening}",
+    ]
     assert asked(en)[1].splitlines()[0] == "REPORT"

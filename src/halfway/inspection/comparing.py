@@ -27,7 +27,7 @@ def check(on: Ground, answer: str) -> tuple[Said, ...]:
     plain, wrong = _unquoted(on, body)
     problems = (
         *_verdict(on, opening, body), *wrong, *_omitted(on, body), *_tokens(on, plain), *_counts(on, plain), *_names(on, plain),
-        *_orders(body), *_claims(on, body), *_language(on, plain),
+        *_orders(body), *_claims(on, body), *_people(on, body), *_language(on, plain),
     )  # fmt: skip
     return tuple({(one.text, *map(str, one.params.values())): one for one in problems}.values())
 
@@ -68,7 +68,7 @@ def _verdict(on: Ground, opening: str, body: str) -> Iterator[Said]:
         yield Said("its first line is not: {line}", {"line": on.opening})
     # A name of a file may be made of such a word, and its place has to be told.
     rest = body.replace(on.place, "") if on.place else body
-    for found in _VERDICTS.finditer(rest):
+    for found in _VERDICTS.finditer(rest.replace("-", "")):
         yield Said("it uses the word {word} outside of its first line", {"word": found[0]})
 
 
@@ -199,7 +199,7 @@ _ORDERS = re.compile(
     rf"(?:^|[.!?:;,]\s+|\b(?:please|just|simply|then|now|and|or|so|to|safely|go|let us|let's)\s+){_ACTS}\b(?<!ing)(?<!s)(?<!ed)"
     r"(?!\s+(?:may|might|could|can|cannot|not|has|have|is|was|needs)\b)"
     rf"|\b(?:can|may|should|must|could|might|will|shall)\s+(?:(?!not\b|never\b|have\b)\w+\s+){{0,3}}{_ACTS}\b"
-    r"|\byou\b|\bgo ahead\b|\b(?:allowed|permitted|ready|time|free|good) to\b"
+    r"|\byou\b|\bgo (?:ahead|on|forward)\b|\bcarry on\b|\bkick (?:it )?off\b|\b(?:allowed|permitted|ready|time|free|good) to\b"
     r"|(?:실행|재시도|재개|반복|시작|배포|호출|계속|전송|발송|시도)(?:을|를)?"
     r"\s?(?:하세요|하십시오|하시|해\s?주|하라|하자|합시다|해도|해야|해\s?보|할\s?수\s?있습|할\s?수\s?있어"
     r"|하면\s?되|하면\s?됩|하는\s?것이\s?좋|시키|부탁|바랍|가능)"
@@ -209,6 +209,7 @@ _ORDERS = re.compile(
 _SAFE = re.compile(
     r"\bsafe(?:ly)?\b|\bharmless|\bno (?:risk|problem|danger|need|reason)|\bguarantee|\bfine\b|\bok(?:ay)?\b|\bgreen light|\bapproved\b"
     r"|\bfalse (?:alarm|positive)|\bignor\w+|\bminor\b"
+    r"|\b(?:no|any|without) (?:harm|risk|damage)|\bnot (?:hurt|matter)|해롭지|무해|상관\s?없|지장"
     r"|무시|오탐|사소|승인되었|안전|문제\s?없|문제가\s?없|괜찮|보장|위험이\s?없|해도\s?됩|해도\s?좋",
     re.IGNORECASE,
 )
@@ -217,9 +218,16 @@ _SURE = re.compile(
     r"|확인 필요(?:가|는|도|한 것은|한 것이)?\s?(?:없|하지)",
     re.IGNORECASE,
 )
-_LANDED = re.compile(r"\bhappened\b|일어났습니다|일어났다", re.IGNORECASE)
+_LANDED = re.compile(r"\bhappened\b|\balready\b|일어났습니다|일어났다|이미(?![^.!?]{0,30}수\s?있)", re.IGNORECASE)
 _ABSENT = re.compile(r"\b(?:not|never) executed|\b(?:not|never) happen|실행되지\s?않았|일어나지\s?않았", re.IGNORECASE)
 _OPEN = re.compile(r"\b(?:may|might|could|whether|nobody knows)\b[^.!?]{0,40}$", re.IGNORECASE)
+_SEVERITIES = {
+    "BLOCKER": re.compile(r"\bblock(?:er|ing)\b|차단", re.IGNORECASE), "HIGH": re.compile(r"\bhigh\b|높음|높은", re.IGNORECASE),
+    "MEDIUM": re.compile(r"\bmedium\b", re.IGNORECASE), "LOW": re.compile(r"\blow\b|낮음|낮은", re.IGNORECASE),
+}  # fmt: skip
+_APPROVING = re.compile(r"approv|승인", re.IGNORECASE)
+_ASKING = re.compile(r"confirm|\bask|nobody says|확인|물어", re.IGNORECASE)
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n")
 _MOSTLY = 0.5
 
 
@@ -236,6 +244,16 @@ def _claims(on: Ground, body: str) -> Iterator[Said]:
         found = next((one for one in pattern.finditer(body) if not _OPEN.search(body[: one.start()])), None)
         if found and not known:
             yield Said("it is certain of what nobody knows: {what}", {"what": found[0]})
+
+
+def _people(on: Ground, body: str) -> Iterator[Said]:
+    """Who approves, and how grave it is."""
+    for name, pattern in _SEVERITIES.items():
+        if name != on.severity and (found := pattern.search(body)):
+            yield Said("it says how grave it is in another way than the card: {what}", {"what": found[0]})
+    for sentence in _SENTENCES.split(body):
+        if not on.approved and _APPROVING.search(sentence) and not _ASKING.search(sentence):
+            yield Said("it says who approves, and the card does not")
 
 
 def _language(on: Ground, plain: str) -> Iterator[Said]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from halfway.inspection.card import Card
+from halfway.inspection.card import NEEDS_CONFIRMATION, Card
 from halfway.inspection.model import Outcome
 
 LARGEST = 24_000  # characters of a card; a model that reads more forgets its beginning
+LAST = "Write the summary now. Its first line is: "
 LANGUAGES = {"en": "English", "ko": "Korean, in the polite form"}
 
 
@@ -22,6 +23,8 @@ class Ground:
     needed: tuple[str, ...]  # what no answer may leave out
     quotes: frozenset[str]  # what may stand in quotes, each as a whole
     place: str  # of the gravest weakness
+    severity: str  # ... and how grave it is; empty: none was found
+    approved: bool  # whether the card says who approves
     landed: bool  # whether the card says of a step that it has happened
     absent: bool  # ... that it was not executed
 
@@ -37,6 +40,7 @@ def ground(card: Card, text: str, *, language: str, opening: str, unsure: str) -
     return Ground(
         text=text, language=language, opening=opening, needed=(*places, *([unsure] if unsure in text else [])),
         quotes=frozenset(value for value in (*values, *parts) if value), place=places[1] if places else "",
+        severity="" if card.gravest is None else card.gravest.severity.name, approved=NEEDS_CONFIRMATION.text not in card.approver.text,
         landed=any(line.outcome is Outcome.LANDED for line in card.lines),
         absent=any(line.outcome is Outcome.NOT_EXECUTED for line in card.lines),
     )  # fmt: skip
@@ -46,7 +50,8 @@ def asked(on: Ground, problems: Sequence[str] = ()) -> tuple[str, str]:
     """What the model is told, which is ours, and apart from it the card and all that comes from it: no line of that is its end."""
     blocks = {"REPORT": on.text.splitlines(), "NAMES": on.needed, "WRONG": problems}
     lines = (line for title, block in blocks.items() if block for line in (title, *(f"| {one}" for one in block), "END"))
-    return _order(LANGUAGES[on.language], on.opening), "\n".join(lines)
+    # What stands last is heard best by small models.
+    return _order(LANGUAGES[on.language], on.opening), "\n".join((*lines, f"{LAST}{on.opening}"))
 
 
 def _order(language: str, opening: str) -> str:
