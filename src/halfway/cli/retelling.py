@@ -28,7 +28,7 @@ from halfway.inspection.retelling import LARGEST, Ground, asked, ground
 
 NEAR = "http://127.0.0.1:11434"
 CONNECT = 5.0  # seconds
-PATIENCE = 60.0  # ... from the first byte of a question to the last one of its answer
+PATIENCE = 120.0  # ... from the first byte of a question to the last one of its answer
 TRIES = 2
 MOST_BYTES = 1 << 20
 TOKENS = 700  # of an answer
