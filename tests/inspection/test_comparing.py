@@ -25,7 +25,7 @@ EN = """Verdict: STOP
 The release flow makes a new name each time, which `R-09` finds at .github/release.yml:14.
 When Tell fails, a second release is made by `gh release create`, and nobody can refuse it.
 What may already have happened needs confirmation, because no log of a run was given.
-A person has to look before anything else, and has to keep the id of the run.
+A person has to look before anything else, and has to keep the id of the run. Do not repeat it before that.
 The fact is `gh release create "$N" --generate-notes`, in a flow of 3 steps."""
 KO = """결론: 중단
 R-09: 이름을 지금 가장 새로운 것에서 가져옵니다(.github/release.yml:14).
@@ -123,6 +123,14 @@ CHANGES = {
     "permission without the word": ("A person has", "The release can pro-ceed. A person has", "proceed"),
     "permission to go on": ("A person has", "The release flow can go on. A person has", "tells somebody"),
     "no harm": ("A person has", "A repeat does no harm. A person has", "is safe"),
+    "an order to delete": ("A person has", "Then delete the release. A person has", "tells somebody"),
+    "an order that begins a sentence": ("A person has", "Delete the release. A person has", "Delete"),
+    "a card that is wrong": ("A person has", "The verdict above is wrong. A person has", "is safe"),
+    "nobody who has to look": ("A person has", "Nobody has to look. A person has", "is safe"),
+    "no second one": ("A person has", "It does not make a second release. A person has", "is safe"),
+    "people of whom the card does not speak": ("A person has", "The customer is told. A person has", "customer"),
+    "money": ("A person has", "The card is charged. A person has", "charg"),
+    "a property": ("A person has", "The call is idempotent. A person has", "idempoten"),
     "another severity": ("A person has", "The weakness is low. A person has", "how grave"),
     "an approver": ("A person has", "The manager approves it. A person has", "who approves"),
     "certainty in other words": ("A person has", "The release was already made. A person has", "is certain"),
@@ -156,6 +164,8 @@ KOREAN = {
     "nothing left to confirm": ("확인 필요입니다", "알려져 있습니다", "leaves out"),
     "an order": ("사람이 먼저", "다시 실행하세요. 사람이 먼저", "tells somebody"),
     "permission": ("사람이 먼저", "다시 실행해도 됩니다. 사람이 먼저", "tells somebody"),
+    "a card that is wrong": ("사람이 먼저", "위의 결론은 틀립니다. 사람이 먼저", "is safe"),
+    "people of whom the card does not speak": ("사람이 먼저", "고객에게 알립니다. 사람이 먼저", "고객"),
     "another severity": ("사람이 먼저", "위험은 낮음. 사람이 먼저", "how grave"),
     "an approver": ("사람이 먼저", "책임자가 승인합니다. 사람이 먼저", "who approves"),
     "certainty in other words": ("사람이 먼저", "이미 만들어졌습니다. 사람이 먼저", "is certain"),

@@ -1,6 +1,7 @@
 """Whether what a model made of a card says nothing but what the card says.
 
-What can be compared is compared: verdict, ids, places, numbers, quotes, names, orders. In doubt an answer is rejected.
+What can be compared is compared: verdict, ids, places, numbers, quotes, names, and what it claims.
+In doubt an answer is rejected.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from halfway.inspection.claiming import claims
 from halfway.inspection.finding import Said
 from halfway.inspection.quoting import quoted
 from halfway.inspection.retelling import Ground
@@ -27,7 +29,7 @@ def check(on: Ground, answer: str) -> tuple[Said, ...]:
     plain, wrong = _unquoted(on, body)
     problems = (
         *_verdict(on, opening, body), *wrong, *_omitted(on, body), *_tokens(on, plain), *_counts(on, plain), *_names(on, plain),
-        *_orders(body), *_claims(on, body), *_people(on, body), *_language(on, plain),
+        *claims(on, body, _words(body)), *_language(on, plain),
     )  # fmt: skip
     return tuple({(one.text, *map(str, one.params.values())): one for one in problems}.values())
 
@@ -152,10 +154,11 @@ def _counts(on: Ground, plain: str) -> Iterator[Said]:
 
 _CAPITAL = re.compile(r"(?P<start>^\s*|[.!?:]\s+)?\b(?P<word>[A-Z][A-Za-z]*)", re.MULTILINE)
 _STARTERS = frozenset({
-    "a", "after", "all", "also", "an", "another", "any", "as", "at", "because", "before", "but", "each", "every", "for", "here", "how",
-    "however", "if", "in", "it", "its", "keep", "most", "no", "nobody", "none", "not", "nothing", "of", "on", "one", "only",
-    "otherwise", "since", "so", "some", "somebody", "still", "that", "the", "then", "there", "therefore", "these", "they", "this",
-    "those", "to", "until", "what", "when", "where", "whether", "which", "while", "who", "why", "with", "without",
+    "a", "after", "all", "also", "an", "another", "any", "as", "at", "because", "before", "both", "but", "do", "don", "during", "each",
+    "every", "everybody", "everything", "first", "for", "here", "how", "however", "if", "in", "it", "its", "keep", "most", "no",
+    "nobody", "none", "not", "nothing", "of", "on", "one", "only", "otherwise", "since", "so", "some", "somebody", "someone", "still",
+    "that", "the", "then", "there", "therefore", "these", "they", "this", "those", "to", "until", "what", "when", "where", "whether",
+    "which", "while", "who", "why", "with", "without",
 })  # fmt: skip
 _STEP = re.compile(r"\b([A-Za-z가-힣]+)\s+(?:steps?\b|단계)|\bstep\s+([A-Za-z]+)")
 _NOT_NAMES = _STARTERS | {
@@ -172,7 +175,7 @@ def _names(on: Ground, plain: str) -> Iterator[Said]:
     plain = _words(plain)
     for found in _CAPITAL.finditer(plain):
         begins, word = found["start"] is not None, found["word"]
-        if not (begins and word.lower() in _STARTERS | words) and not _stands(word, on.text):
+        if not (begins and word.lower() in _STARTERS) and not _stands(word, on.text):
             yield Said("it has {what}, which the card does not have", {"what": word})
     for found in _STEP.finditer(plain):
         word = found[1] or found[2]
@@ -189,71 +192,9 @@ def _names(on: Ground, plain: str) -> Iterator[Said]:
             yield Said("it has {what}, which the card does not have", {"what": sign})
 
 
-# ── what no answer may say ──
+# ── its language ──
 
-_ACTS = (
-    r"(?:re-?)?(?:run|runs|running|execut\w+|tr(?:y|ies|ied|ying)|start\w*|launch\w*|trigger\w*|deploy\w*|merg\w+|play\w*|repeat\w*"
-    r"|resum\w+|continu\w+|send|sent|submit\w*|ship\w*|publish\w*|releas\w+|do|done)"
-)
-_ORDERS = re.compile(
-    rf"(?:^|[.!?:;,]\s+|\b(?:please|just|simply|then|now|and|or|so|to|safely|go|let us|let's)\s+){_ACTS}\b(?<!ing)(?<!s)(?<!ed)"
-    r"(?!\s+(?:may|might|could|can|cannot|not|has|have|is|was|needs)\b)"
-    rf"|\b(?:can|may|should|must|could|might|will|shall)\s+(?:(?!not\b|never\b|have\b)\w+\s+){{0,3}}{_ACTS}\b"
-    r"|\byou\b|\bgo (?:ahead|on|forward)\b|\bcarry on\b|\bkick (?:it )?off\b|\b(?:allowed|permitted|ready|time|free|good) to\b"
-    r"|(?:실행|재시도|재개|반복|시작|배포|호출|계속|전송|발송|시도)(?:을|를)?"
-    r"\s?(?:하세요|하십시오|하시|해\s?주|하라|하자|합시다|해도|해야|해\s?보|할\s?수\s?있습|할\s?수\s?있어"
-    r"|하면\s?되|하면\s?됩|하는\s?것이\s?좋|시키|부탁|바랍|가능)"
-    r"|승인(?:하세요|하십시오|해\s?주|해도)|돌리(?:세요|십시오|면\s?됩)|보내(?:세요|십시오|도\s)",
-    re.IGNORECASE | re.MULTILINE,
-)
-_SAFE = re.compile(
-    r"\bsafe(?:ly)?\b|\bharmless|\bno (?:risk|problem|danger|need|reason)|\bguarantee|\bfine\b|\bok(?:ay)?\b|\bgreen light|\bapproved\b"
-    r"|\bfalse (?:alarm|positive)|\bignor\w+|\bminor\b"
-    r"|\b(?:no|any|without) (?:harm|risk|damage)|\bnot (?:hurt|matter)|해롭지|무해|상관\s?없|지장"
-    r"|무시|오탐|사소|승인되었|안전|문제\s?없|문제가\s?없|괜찮|보장|위험이\s?없|해도\s?됩|해도\s?좋",
-    re.IGNORECASE,
-)
-_SURE = re.compile(
-    r"\b(?:nothing|nobody|none|not|never|hardly|longer|no \w+|n't) (?:\w+ ){0,2}needs? confirmation"
-    r"|확인 필요(?:가|는|도|한 것은|한 것이)?\s?(?:없|하지)",
-    re.IGNORECASE,
-)
-_LANDED = re.compile(r"\bhappened\b|\balready\b|일어났습니다|일어났다|이미(?![^.!?]{0,30}수\s?있)", re.IGNORECASE)
-_ABSENT = re.compile(r"\b(?:not|never) executed|\b(?:not|never) happen|실행되지\s?않았|일어나지\s?않았", re.IGNORECASE)
-_OPEN = re.compile(r"\b(?:may|might|could|whether|nobody knows)\b[^.!?]{0,40}$", re.IGNORECASE)
-_SEVERITIES = {
-    "BLOCKER": re.compile(r"\bblock(?:er|ing)\b|차단", re.IGNORECASE), "HIGH": re.compile(r"\bhigh\b|높음|높은", re.IGNORECASE),
-    "MEDIUM": re.compile(r"\bmedium\b", re.IGNORECASE), "LOW": re.compile(r"\blow\b|낮음|낮은", re.IGNORECASE),
-}  # fmt: skip
-_APPROVING = re.compile(r"approv|승인", re.IGNORECASE)
-_ASKING = re.compile(r"confirm|\bask|nobody says|확인|물어", re.IGNORECASE)
-_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n")
 _MOSTLY = 0.5
-
-
-def _orders(body: str) -> Iterator[Said]:
-    if found := _ORDERS.search(_words(body)):
-        yield Said("it tells somebody to do something, or allows it: {what}", {"what": found[0].strip(" .,;:\n")})
-    if found := _SAFE.search(body) or _SURE.search(body):
-        yield Said("it says that something is safe or settled: {what}", {"what": found[0]})
-
-
-def _claims(on: Ground, body: str) -> Iterator[Said]:
-    """Certainty where the card has none."""
-    for pattern, known in ((_LANDED, on.landed), (_ABSENT, on.absent)):
-        found = next((one for one in pattern.finditer(body) if not _OPEN.search(body[: one.start()])), None)
-        if found and not known:
-            yield Said("it is certain of what nobody knows: {what}", {"what": found[0]})
-
-
-def _people(on: Ground, body: str) -> Iterator[Said]:
-    """Who approves, and how grave it is."""
-    for name, pattern in _SEVERITIES.items():
-        if name != on.severity and (found := pattern.search(body)):
-            yield Said("it says how grave it is in another way than the card: {what}", {"what": found[0]})
-    for sentence in _SENTENCES.split(body):
-        if not on.approved and _APPROVING.search(sentence) and not _ASKING.search(sentence):
-            yield Said("it says who approves, and the card does not")
 
 
 def _language(on: Ground, plain: str) -> Iterator[Said]:
