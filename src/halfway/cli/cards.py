@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from halfway.cli.i18n import _
@@ -201,11 +201,12 @@ def _place(span: Span) -> str:
 
 def markdown(card: Card, others: Sequence[Card]) -> str:
     """The card as Markdown; quotes cannot break out of it."""
-    parts = [f"# {_escaped(card.name)}"]
-    for section in sections(card, others):
-        parts.append(f"## {section.title}")
-        parts.append("\n".join(f"- {_escaped(line)}" for line in section.lines))
-    return "\n\n".join(parts) + "\n"
+    return f"# {_escaped(card.name)}\n\n{blocks(sections(card, others))}"
+
+
+def blocks(parts: Iterable[Section]) -> str:
+    """Sections as Markdown."""
+    return "\n\n".join(f"## {one.title}\n\n" + "\n".join(f"- {_escaped(line)}" for line in one.lines) for one in parts) + "\n"
 
 
 def _escaped(text: str) -> str:

@@ -6,18 +6,20 @@ import difflib
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import click
 
-from halfway.cli.cards import markdown, said, sections, wrapped
+from halfway.cli.cards import Section, blocks, markdown, said, sections, wrapped
 from halfway.cli.i18n import _
 from halfway.cli.options import common
 from halfway.cli.output import chat, clean, heading, print_json
-from halfway.errors import Exit, InvalidInput
+from halfway.cli.retelling import NEAR, Retold, address, retold
+from halfway.errors import Exit, InvalidInput, Told
 from halfway.inspection.card import Card
 from halfway.inspection.emitting import skeleton
 from halfway.inspection.formats.all import READERS
@@ -30,39 +32,62 @@ from halfway.inspection.quoting import quoted, shown_path
 from halfway.inspection.reports import as_json as to_json
 from halfway.inspection.rules import all_rules
 from halfway.inspection.sarif import as_sarif
+from halfway.inspection.servers import is_server, shown
 from halfway.inspection.source import Unreadable
 from halfway.inspection.suppressing import Suppressions
 from halfway.inspection.suppression_file import FILE_NAME, parse
 
 EXITS = {Verdict.PROCEED: 0, Verdict.LIMITED: 10, Verdict.STOP: 20}
+NOTES = {"nothing": "no automation was found in {files} files.", "unread": "Not read: {path} ({reason})."}
 ANSWERS = ("limited", "stop", "never")
+
+
+SQLITE = "sqlite:///"
+
+
+class Given(click.Path):
+    """A path, or the URL of a database."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if is_server(value):
+            return value
+        return super().convert(value.removeprefix(SQLITE) if isinstance(value, str) else value, param, ctx)
+
+
+GIVEN = Given(path_type=Path)
 FORMATS = click.Choice(["text", "md", "json", "sarif"])
 
 
 @click.command(short_help="Find where an automation would break if it stopped halfway.")
-@click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--run", "logs", metavar="LOG", multiple=True, type=click.Path(path_type=Path), help="The log of a run.")
+@click.argument("paths", metavar="PATH...", nargs=-1, type=GIVEN)
+@click.option("--run", "logs", metavar="LOG", multiple=True, type=GIVEN, help="The log of a run.")
 @click.option("--format", "form", type=FORMATS, default="text", show_default=True, help="How to answer.")
 @click.option("--all", "everything", is_flag=True, help="The card of every flow, the gravest first.")
 @click.option("--fail-on", type=click.Choice(ANSWERS), default="limited", show_default=True, help="The mildest verdict that is no success.")
 @click.option("--emit-workflow", "emit", is_flag=True, help="Print the flow as a workflow of halfway that is still to be written.")
 @click.option("--suppressions", "file", metavar="FILE", type=click.Path(path_type=Path), help=f"Else the {FILE_NAME} beside PATH.")
 @click.option("--no-suppressions", "unsuppressed", is_flag=True, help="Every finding counts.")
+@click.option("--wording", "model", metavar="MODEL", help="Above the card, a summary of it by a local model, which sees nothing else.")
+@click.option("--model-url", "near", metavar="URL", default=NEAR, show_default=True, help="Where that model is: a server as Ollama's.")
 @click.option("--explain", "action", metavar="ACTION", help="Only say what is known about an action of a vendor.")
 @common
 def inspect(
-    *, paths: tuple[Path, ...], logs: tuple[Path, ...], form: str, everything: bool, fail_on: str, emit: bool, file: Path | None,
-    unsuppressed: bool, action: str | None, as_json: bool,
+    *, paths: tuple[Path | str, ...], logs: tuple[Path | str, ...], form: str, everything: bool, fail_on: str, emit: bool,
+    file: Path | None, unsuppressed: bool, model: str | None, near: str, action: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Read the definitions under PATH, and end with one verdict: proceed, limited trial or stop.
 
-    Nothing is executed, fetched, sent or written. The exit code is 0, 10 or 20 by the verdict, and 2 if nothing could be read.
+    Nothing is executed, fetched, sent or written; --wording sends the card to a model, and nothing else.
+    The exit code is 0, 10 or 20 by the verdict, and 2 if nothing could be read.
     """
     if action is not None:
         _explain(action)
         return
     if not paths:
         raise click.UsageError(_("Name a file or a folder to read."), click.get_current_context())
+    form = "json" if as_json else form
+    if model is not None:
+        _check_wording(form, near, emit=emit)
     suppressions = None if unsuppressed else _suppressions(paths, file, datetime.now(UTC).date())
     found = Inspector(READERS, all_rules(), load()).inspect(paths, logs, suppressions)
     if found.card is None:
@@ -70,8 +95,16 @@ def inspect(
     if emit:
         _emit(found, found.card)
         return
-    _print(found, found.card, "json" if as_json else form, everything=everything)
+    words = None if model is None else retold(found.card, model, near)
+    _print(found, found.card, form, everything=everything, words=words)
     click.get_current_context().exit(_exit([found.card, *found.others] if everything else [found.card], fail_on))
+
+
+def _check_wording(form: str, url: str, *, emit: bool) -> None:
+    """Says what is wrong before anything is read."""
+    if form == "sarif" or emit:
+        raise click.UsageError(_("--wording goes with a card: as text, md or json."), click.get_current_context())
+    address(url)
 
 
 def _emit(found: Inspection, card: Card) -> None:
@@ -80,10 +113,14 @@ def _emit(found: Inspection, card: Card) -> None:
     click.echo(skeleton(flow, card, load(), said), nl=False)
 
 
-def _suppressions(paths: Sequence[Path], file: Path | None, today: date) -> Suppressions:
+def _suppressions(paths: Sequence[Path | str], file: Path | None, today: date) -> Suppressions:
     here, rules = Path.cwd(), [rule.id for rule in all_rules()]
     # One that lies there by itself is read like any other file of a folder: no link is followed.
-    files = [(one, False) for one in beside(paths, FILE_NAME, here)] if file is None else [(file, True)]
+    files = (
+        [(one, False) for one in beside([path for path in paths if isinstance(path, Path)], FILE_NAME, here)]
+        if file is None
+        else [(file, True)]
+    )
     return Suppressions(
         entries=tuple(
             entry
@@ -121,11 +158,12 @@ def _explain(id: str) -> None:
         click.echo(said(line))
 
 
-def _nothing(found: Inspection, paths: Sequence[Path]) -> InvalidInput:
-    why = "; ".join(f"{skip.path}: {skip.why}" for skip in found.skipped[:3])
-    problem = f"no automation was found in {found.read} files." + (f" Not read: {why}." if why else "")
+def _nothing(found: Inspection, paths: Sequence[Path | str]) -> InvalidInput:
+    unread = ((NOTES["unread"], {"path": skip.path, "reason": skip.why}) for skip in found.skipped[:3])
+    problem = Told([(NOTES["nothing"], {"files": found.read}), *unread])
     remedy = "Name a workflow file, an export or a script; docs/guides/inspecting.md lists what can be read."
-    return InvalidInput("CONFIG_INVALID", source=", ".join(shown_path(str(path)) for path in paths), problem=problem, remedy=remedy)
+    source = ", ".join(shown(path) if isinstance(path, str) else shown_path(str(path)) for path in paths)
+    return InvalidInput("CONFIG_INVALID", source=source, problem=problem, remedy=remedy)
 
 
 def _exit(cards: Sequence[Card], fail_on: str) -> int:
@@ -134,18 +172,22 @@ def _exit(cards: Sequence[Card], fail_on: str) -> int:
     return worst if worst >= least else int(Exit.OK)
 
 
-def _print(found: Inspection, card: Card, form: str, *, everything: bool) -> None:
+def _print(found: Inspection, card: Card, form: str, *, everything: bool, words: Retold | None) -> None:
+    above = words.section if words is not None and words.text else None
     match form:
         case "json":
-            print_json(to_json(found))
+            print_json(to_json(found) | ({} if words is None else {"wording": words.json}))
         case "sarif":
             print_json(as_sarif(found, all_rules(), version("halfway"), Path.cwd().as_posix()))
         case "md":
             shown = [card, *found.others] if everything else [card]
-            click.echo("\n".join(markdown(one, () if everything else found.others) for one in shown), nl=False)
+            parts = [*([] if above is None else [blocks([above])]), *(markdown(one, () if everything else found.others) for one in shown)]
+            click.echo("\n".join(parts), nl=False)
         case _:
+            if above is not None:
+                _tell([above])
             for one in [card, *found.others] if everything else [card]:
-                _tell(one, () if everything else found.others)
+                _tell(sections(one, () if everything else found.others))
             for skip in found.skipped:
                 chat(_("not read: {path}: {why}").format(path=clean(skip.path), why=clean(_(skip.why))))
     for entry in found.unmatched:
@@ -157,9 +199,9 @@ def _print(found: Inspection, card: Card, form: str, *, everything: bool) -> Non
         )
 
 
-def _tell(card: Card, others: Sequence[Card]) -> None:
+def _tell(parts: Iterable[Section]) -> None:
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None  # what a program reads stays one line
-    for section in sections(card, others):
+    for section in parts:
         heading(section.title)
         for line in section.lines:
             click.echo("\n".join(wrapped(clean(line), columns)))

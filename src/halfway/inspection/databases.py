@@ -1,6 +1,6 @@
-"""Reads a SQLite database of halfway as a text: its definitions, and what became of the runs that matter most. It is never written to.
+"""Reads a database of halfway as a text: its definitions, and what became of the runs that matter most. It is never written to.
 
-Nothing is locked, no file is made beside it, and no input, output or message of an error is read: they may hold anything.
+Of a file nothing is locked, and no file is made beside it. No input, output or message of an error is read: they may hold anything.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -24,26 +24,30 @@ LONGEST = 10.0  # seconds
 ANOTHER = "It is no database of this version of halfway, or cannot be read in time."
 UNFINISHED = "Its last transaction is not complete in it: let halfway open it first."
 
-DEFINITIONS = "select hash, spec from halfway_definition order by type, version desc, registered_at desc limit 200"
+DEFINITIONS = "select type, hash, spec from halfway_definition order by type, version desc, registered_at desc limit 200"
 IN_DOUBT = """
 select r.id, r.type, r.version, r.hash, r.status from halfway_run r
 where exists (select 1 from halfway_record c where c.run_id = r.id and (c.status = 'UNKNOWN' or c.effect = 'unknown'))
-order by r.created_at desc limit :limit
+order by r.created_at desc, r.id limit :limit
 """
-NEWEST = "select id, type, version, hash, status from halfway_run order by created_at desc limit :limit"
+NEWEST = "select id, type, version, hash, status from halfway_run order by created_at desc, id limit :limit"
 RECORDS = """
 select step, round, item, kind, status, effect, code, attempts from halfway_record
 where run_id = :run and kind in ('STEP', 'COMPENSATION') order by step, round, item limit :limit
 """
 ATTEMPTS = """
-select step, round, item, kind, n, ended, code, settled, mark_at is not null as marked from halfway_attempt
+select step, round, item, kind, n, ended, code, settled, case when mark_at is null then 0 else 1 end as marked from halfway_attempt
 where run_id = :run and kind in ('STEP', 'COMPENSATION') order by step, round, item, n limit :limit
 """
 EVIDENCE = (
     "select step, round, item, kind, n, substr(data, 1, 500) as data from halfway_evidence where run_id = :run order by at limit :limit"
 )
 
+TOGETHER = 10  # runs that are asked for at once
+
 Row = dict[str, Any]
+Asked = Callable[[Sequence[tuple[str, dict[str, object]]]], list[list[Row]]]
+"""Answers statements in their order; the same ones for each kind of database."""
 
 
 def is_dump(source: Source) -> bool:
@@ -52,16 +56,30 @@ def is_dump(source: Source) -> bool:
 
 
 def dump(path: Path) -> str:
-    """The text, a definition or a run in each line; raises Unreadable."""
+    """The text of a file, a definition or a run in each line; raises Unreadable."""
     ends = time.monotonic() + LONGEST
     try:
         with closing(_opened(path.resolve())) as database:
             database.set_progress_handler(lambda: int(time.monotonic() > ends), 10_000)
-            definitions = [_line(row) for row in _rows(database, DEFINITIONS)]
-            runs = [_line(_run(database, row)) for row in _chosen(database)]
+            return text_of(lambda statements: [[dict(row) for row in database.execute(*one)] for one in statements])
     except sqlite3.Error as error:
         raise Unreadable(ANOTHER) from error
-    return f'{HEAD} {{"definitions": [\n{_lines(definitions)}\n], "runs": [\n{_lines(runs)}\n]}}}}\n'
+
+
+def text_of(ask: Asked) -> str:
+    """What a database answers, as a text."""
+    ends = time.monotonic() + LONGEST
+    limit: dict[str, object] = {"limit": MOST_RUNS}
+    definitions, doubtful, newest = ask([(DEFINITIONS, {}), (IN_DOUBT, limit), (NEWEST, limit)])
+    chosen = list({row["id"]: row for row in (*doubtful, *newest)}.values())  # the runs in doubt first, then the newest
+    runs: list[Row] = []
+    while len(runs) < len(chosen):
+        if time.monotonic() > ends:
+            raise Unreadable(ANOTHER)
+        runs += _runs(ask, chosen[len(runs) : len(runs) + TOGETHER])
+    # Databases differ in which of two names comes first.
+    told = _lines([json.dumps(row, default=str) for row in sorted(definitions, key=lambda row: row["type"])])
+    return f'{HEAD} {{"definitions": [\n{told}\n], "runs": [\n{_lines([json.dumps(row, default=str) for row in runs])}\n]}}}}\n'
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -77,27 +95,11 @@ def _opened(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _rows(database: sqlite3.Connection, statement: str, **given: object) -> Iterator[Row]:
-    yield from (dict(row) for row in database.execute(statement, given))
-
-
-def _chosen(database: sqlite3.Connection) -> Sequence[Row]:
-    """The runs in doubt first, then the newest."""
-    found: dict[str, Row] = {}
-    for statement in (IN_DOUBT, NEWEST):
-        for row in _rows(database, statement, limit=MOST_RUNS):
-            found.setdefault(row["id"], row)
-    return list(found.values())
-
-
-def _run(database: sqlite3.Connection, row: Row) -> Row:
-    given = {"run": row["id"], "limit": MOST_ROWS}
+def _runs(ask: Asked, rows: Sequence[Row]) -> Iterator[Row]:
     kept = {"records": RECORDS, "attempts": ATTEMPTS, "evidence": EVIDENCE}
-    return row | {name: list(_rows(database, statement, **given)) for name, statement in kept.items()}
-
-
-def _line(row: Row) -> str:
-    return json.dumps(row, default=str)
+    found = iter(ask([(statement, {"run": row["id"], "limit": MOST_ROWS}) for row in rows for statement in kept.values()]))
+    for row in rows:
+        yield row | {name: next(found) for name in kept}
 
 
 def _lines(lines: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from halfway.inspection.databases import MAGIC, dump
 from halfway.inspection.quoting import shown_path
+from halfway.inspection.servers import dump_server, shown
 from halfway.inspection.source import Source, Unreadable
 
 LARGEST = 2 * 2**20  # bytes of a file
@@ -42,10 +43,16 @@ class Gathered:
     skipped: list[Skip] = field(default_factory=list[Skip])
 
 
-def gather(paths: Sequence[Path]) -> Gathered:
-    """Reads the files under the paths. A path that was named itself is read whatever it is called; links are followed only there."""
+def gather(paths: Sequence[Path | str]) -> Gathered:
+    """Reads the files under the paths; a text is the address of a database.
+
+    A path that was named itself is read whatever it is called; links are followed only there.
+    """
     found, size, ends = Gathered(), 0, time.monotonic() + LONGEST
     for path in paths:
+        if isinstance(path, str):
+            _server(path, found)
+            continue
         for file, named in _files(path, found):
             if len(found.sources) >= MOST_FILES or size > MOST_BYTES or time.monotonic() > ends:
                 found.skipped.append(Skip(str(path), "it is too much: only the first files were read"))
@@ -133,6 +140,14 @@ def _read(path: Path, found: Gathered, *, named: bool) -> Source | None:
             found.skipped.append(Skip(str(path), "it is no text"))
         return None
     return Source(_name(path, found), content.decode("utf-8", "replace").replace("\r\n", "\n"))
+
+
+def _server(url: str, found: Gathered) -> None:
+    name = shown(url)
+    try:
+        found.sources[name] = Source(name, dump_server(url))
+    except Unreadable as error:
+        found.skipped.append(Skip(name, str(error)))
 
 
 def _database(path: Path, found: Gathered) -> Source | None:

@@ -42,8 +42,11 @@ class Inspector:
     rules: Sequence[Rule]
     knowledge: Knowledge
 
-    def inspect(self, paths: Sequence[Path], logs: Sequence[Path] = (), suppressions: Suppressions | None = None) -> Inspection:
-        """Looks at everything under the paths; `logs` tell of runs. Raises nothing for what stands in them."""
+    def inspect(self, paths: Sequence[Path | str], logs: Sequence[Path | str] = (), suppressions: Suppressions | None = None) -> Inspection:
+        """Looks at everything under the paths; `logs` tell of runs. A text is the address of a database.
+
+        Raises nothing for what stands in them.
+        """
         gathered, told = gather(paths), gather(logs)
         given = Given(gathered.sources | told.sources, self.knowledge)
         flows = [flow for source in gathered.sources.values() for flow in self._flows(source, given, gathered)]
@@ -56,7 +59,7 @@ class Inspector:
         return Inspection(
             card=first, others=tuple(card for card in cards if card is not first), flows=tuple(flows),
             read=len(gathered.sources) + len(told.sources), skipped=tuple(skipped),
-            unmatched=unmatched(suppressions, suppressed, [path.as_posix() for path in paths]),
+            unmatched=unmatched(suppressions, suppressed, [path.as_posix() for path in paths if isinstance(path, Path)]),
         )  # fmt: skip
 
     def _flows(self, source: Source, given: Given, gathered: Gathered) -> Iterator[Flow]:
