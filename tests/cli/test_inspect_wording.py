@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from halfway.cli import main, retelling
+from halfway.inspection.formats.all import READERS
+from halfway.inspection.inspecting import Inspector
+from halfway.inspection.knowledge import load
+from halfway.inspection.rules import all_rules
 from halfway_report.standin_ollama import StandinOllama
 from halfway_report.standin_server import Handler, Local
 from halfway_report.standin_voices import Script
@@ -79,6 +84,20 @@ def test_the_words_stand_above_the_whole_card_and_say_whose_they_are(ollama: Sta
     assert "written by the model tiny" in mark
     assert "no finding" in mark
     assert (result.exit_code, result.stderr) == (card_alone.exit_code, "") == (20, "")
+
+
+def test_who_sits_in_front_of_it_is_told_that_a_model_is_asked(ollama: StandinOllama, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    (card,) = [Inspector(READERS, all_rules(), load()).inspect([Path("release.yml")]).card]
+    assert card is not None
+    ollama.voice = Script(GOOD)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    assert retelling.retold(card, "tiny", ollama.url).text == GOOD
+    assert terminal.getvalue() == f"Asking tiny at {ollama.url.removeprefix('http://')}; Ctrl-C ends it.\n"
 
 
 def test_the_model_sees_the_card_and_nothing_of_the_files(ollama: StandinOllama, folder: Path) -> None:

@@ -67,7 +67,9 @@ STATES = """{"StartAt": "ChargePayment", "States": {
   "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "RefundPayment"}], "End": true},
 """
 FAILED = """, "AskFinance": {"Type": "Pass", "Next": "Failed"}, "Failed": {"Type": "Fail"}}}"""
-NODES = """{"connections": {}, "nodes": [{"name": "Post", "type": "n8n-nodes-base.slack", "parameters": {"channel": "C1"}}], """
+NODES = """{"connections": {"Hook": {"main": [[{"node": "Post", "type": "main", "index": 0}]]}}, "nodes": [
+  {"name": "Hook", "type": "n8n-nodes-base.webhook", "parameters": {}},
+  {"name": "Post", "type": "n8n-nodes-base.slack", "parameters": {"channel": "C1"}}], """
 AROUND: Mapping[str, tuple[str, int, str]] = {
     "r11": ("on: push\n", 0, DEPLOYS),
     "r12": ("", 0, DEPLOYS),

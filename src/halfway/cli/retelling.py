@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import socket
+import sys
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping
@@ -77,6 +78,8 @@ def _retold(card: Card, model: str, url: str) -> Retold:
     if len(on.text) > LARGEST:
         return Retold(model=model, rejected=(Said("the card is too long for a model; inspect fewer steps at once"),))
     problems: tuple[Said, ...] = ()
+    if sys.stderr.isatty():
+        chat(_("Asking {model} at {address}; Ctrl-C ends it.").format(model=quoted(model), address=place.netloc))
     for _number in range(TRIES):
         try:
             answer = ask(place, model, asked(on, [words(one) for one in problems]))
