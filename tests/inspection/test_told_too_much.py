@@ -56,6 +56,15 @@ def dag(made: str, task: str) -> str:
     return f"{head}{package} {operator}\n\nwith {made} as dag:\n    t = {task}\n"
 
 
+def agent(tools: str) -> str:
+    return f"""- uses: anthropics/claude-code-action@v1
+  with:
+    claude_args: |
+      --max-turns 9
+      --allowedTools "{tools}"
+"""
+
+
 def job(command: str) -> str:
     return f"""
     apiVersion: batch/v1
@@ -114,6 +123,13 @@ def tell(request, order):
     metrics.increment("told")
 """
 IMAGE = "DockerOperator(task_id='t', image='x')"
+REF = """- run: |
+    head=$(gh api "repos/a/b/git/matching-refs/heads/$HEAD_REF" --jq '.[0].ref')
+    if [ -z "$head" ]; then
+      gh api --method POST repos/a/b/git/refs --raw-field ref="refs/heads/$HEAD_REF" --silent
+    fi
+    gh pr create --title x --body y --head "$HEAD_REF"
+"""
 HERE = "${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}"
 QUEUED = """
 {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "arn:aws:states:::events:putEvents", "TimeoutSeconds": 9, "End": true,
@@ -206,6 +222,13 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ("dag.py", dag("DAG('a', default_args={'retries': 2})", "BigQueryRowsOperator(task_id='get_rows', sql='x')"), "R-01 R-15"),
         # the errors that are retried are those of a request
         ("tasks.py", RETRIED, "R-03"),
+        ("dag.py", dag("DAG('a', default_args={'retries': 2})", "SwiftOperator(task_id='download_data', output='x')"), "R-01 R-15"),
+        ("p.bpmn", task('camunda:type="external" camunda:topic="noop"', ""), "R-44 R-02"),
+        # an agent that only reads; a ref that is asked for first; who has written to a bot sees that no answer comes
+        ("ci.yml", workflow(agent("Read,Grep,Bash(git diff:*)")), "R-32"),
+        ("ci.yml", workflow(REF), "R-08"),
+        # what is done by a person, or in a loop that a person ends
+        ("load.sh", '#!/bin/bash\nwhile true; do\n  curl -X POST "$URL" -d x\n  sleep 1\ndone\n', "R-13"),
         # what tidies up comes last
         ("ci.yml", workflow("- run: cosign sign --yes acme/shop:1\n- run: gh api --method DELETE repos/a/b/actions/artifacts/1"), "R-26"),
         # nobody but a person starts what has no trigger
@@ -262,6 +285,8 @@ def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
         ("dag.py", dag("DAG('a', default_args={'retries': 2})", IMAGE), "R-15"),
         ("dag.py", dag("DAG('a', default_args={'retries': 2})", "HttpOperator(task_id='t', endpoint='/x')"), "R-15"),
         ("tasks.py", RETRIED.replace("(RequestException,)", "(Exception,)"), "R-03"),
+        ("ci.yml", workflow(agent("Read,Bash(gh pr merge:*)")), "R-32"),
+        ("ci.yml", workflow(REF.replace('if [ -z "$head" ]; then', "if true; then")), "R-08"),
         ("job.yaml", job('["perl", "-e", "system(q(restock))"]'), "R-37"),
         ("ci.yml", workflow("- run: ./goreleaser release --clean\n  env: {TOKEN: '${{ secrets.TOKEN }}'}"), "R-32"),
         ("x.asl.json", QUEUED.replace("$$.Execution.Id", "$.order"), "R-01"),

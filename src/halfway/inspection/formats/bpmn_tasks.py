@@ -14,7 +14,9 @@ from halfway.inspection.quoting import quoted
 _ATTEMPTS = 3  # of Zeebe and of Camunda 7 where nothing is said
 _KEY = re.compile(r"(?i)(?:x-)?idempotency[-_]?key|paypal-request-id|x-nc-api-idempotency-key|request_?id")
 _STABLE = re.compile(r"(?i)businessKey|process_?instance(?:Key|Id)|[:+=]\s*[a-z_]|\$\{\w")
-_OWN_VARIABLE = re.compile(r"^[$#]\{\s*(?:execution\.(?:set|get|remove)Variable(?:Local)?\(|(?:true|false|null|\d+|'[^']*')\s*\}$)")
+_OWN_VARIABLE = re.compile(
+    r"^[$#]\{\s*(?:execution\.(?:set|get|remove)Variable(?:Local)?\(|(?:true|false|null|\d+|'[^']*')\s*\}$)|^(?i:no-?op|do-?nothing)$"
+)
 _CODE = ("type", "topic", "class", "delegateExpression", "expression")
 
 

@@ -9,7 +9,9 @@ from halfway.inspection.model import Kind, Mark, Receiver, Starting, Step
 from halfway.inspection.rules.common import TABLES, Ways, answers, found, kinds, line, named_only, place, tells_team
 
 NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
-UNNAMED = "Something holds {what} back until it is let pass; who may do so is not in the files and has to be asked."
+UNNAMED = (
+    "Something may hold {what} back until it is let pass; whether it does, and who lets it pass, is not in the files and has to be asked."
+)
 MOST_FACTS = 3
 EVERYDAYS = 3
 MADE_ONLY = frozenset({Kind.CREATE})
@@ -65,6 +67,8 @@ def _weight(step: Step) -> int:
 def _is_for_people(step: Step) -> bool:
     if step.effect is None or not step.effect.consequential or tells_team(step) or step.effect.action in ASKS_ITSELF:
         return False
+    if "looks" in step.extra:
+        return False  # an agent whose tools only read
     if named_only(step) and kinds(step) <= MADE_ONLY | {Kind.UNKNOWN}:
         return False  # that a function is called create does not say that what it makes concerns anybody
     return Mark.FAILURE_NOTICE not in step.marks

@@ -37,6 +37,7 @@ _RECEIVERS = (
 )
 _EXISTS = re.compile(r"^-[efsd]$")
 _MARKER = re.compile(r"(?i)done|sent\b|processed|seen|marker|published|released|deployed|finished|stamp|\.lock\b|\.flag\b")
+_REFS = re.compile(r"/git/(?:matching-)?refs?\b|/branches\b")
 _REQUESTS = ("curl", "wget")
 
 
@@ -86,6 +87,8 @@ def _noun(words: Sequence[str]) -> str:
     if words[1:2] != ("api",):
         return {"pr": "pulls", "release": "releases", "issue": "issues", "run": "actions"}.get(words[1], words[1]) if len(words) > 1 else ""
     path = next((word for word in words[2:] if "/" in word and not word.startswith(("-", "Accept"))), "")
+    if _REFS.search(path):
+        return "refs"
     return next((noun for noun in ("pulls", "releases", "issues", "actions") if f"/{noun}" in path), path)
 
 

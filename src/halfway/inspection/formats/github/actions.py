@@ -69,6 +69,12 @@ _GAP = re.compile(r"\$\{\s*([A-Za-z_]\w*)[^}]*\}")
 _LOOP = re.compile(r"\b(?:for|while)\s*\(|\.(?:forEach|map)\(")
 _BLOCKS = re.compile(r"[{}]|\bthrow\b|\bsetFailed\s*\(|\bprocess\.exit\(\s*[1-9]")
 _LONGEST_BLOCK = 20_000  # letters
+_ALLOWED = re.compile(r"--allowed-?[tT]ools[ =](?:[\"']([^\"']*)[\"']|(\S+))")
+_TOOL = re.compile(r"[\w-]+(?:\([^()]*\))?")
+_READING_TOOL = re.compile(
+    r"(?:Read|Glob|Grep|LS|NotebookRead|TodoWrite|Task|WebFetch|WebSearch|mcp__\w+__(?:get|list|search|read)_\w+"
+    r"|Bash\((?:git (?:diff|log|show|status|blame|ls-files)|gh (?:pr|issue|run) (?:view|diff|list|checks)|ls|cat|find|grep|rg)\b[^()]*\))$"
+)
 _READS = ("get", "list", "check", "compare", "download")
 
 
@@ -158,8 +164,15 @@ def _acting(step: Step, effect: Effect, inputs: Mapping[str, Node], node: Node, 
         guard=skips.span if skips is not None else step.guard,
         marks=step.marks | recovery | notice(effect.kinds, f"{texts} {step.name}", frame.when),
         facts=(*step.facts, *(fact for fact in facts if fact.span.file == frame.source.path)),
-        extra={**step.extra, **({"arguments": quoted(arguments)} if arguments else {})},
+        extra={**step.extra, **({"arguments": quoted(arguments)} if arguments else {}), **_tools(effect, arguments)},
     )
+
+
+def _tools(effect: Effect, arguments: str) -> dict[str, str]:
+    """Whether an agent is allowed nothing but tools that read."""
+    given = _ALLOWED.search(arguments) if Kind.AGENT in effect.kinds else None
+    tools = _TOOL.findall(given[1] or given[2]) if given is not None else []
+    return {"looks": "true"} if tools and all(_READING_TOOL.match(tool) for tool in tools) else {}
 
 
 def _identity(effect: Effect, inputs: Mapping[str, Node], step: Node, frame: Frame) -> Identity:
