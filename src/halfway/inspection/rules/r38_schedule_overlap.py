@@ -30,7 +30,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _matters(step: Step) -> bool:
-    return outward(step) or (step.effect is None and step.opaque is not None)
+    return outward(step) or (step.effect is None and step.opaque is not None and "gone" not in step.extra)
 
 
 def _is_kept_apart(flow: Flow, step: Step) -> bool:

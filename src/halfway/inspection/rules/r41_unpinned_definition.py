@@ -13,7 +13,7 @@ MOST_FACTS = 3
 
 def check(case: Case) -> Iterator[Finding]:
     facts = case.flow.moving[:MOST_FACTS]
-    step = next((one for one in Ways(case.flow).steps if outward(one) or one.opaque is not None), None)
+    step = next((one for one in Ways(case.flow).steps if outward(one) or (one.opaque is not None and "gone" not in one.extra)), None)
     if step is not None and facts:
         inference = Said(INFERENCE, {"what": told(step)})
         yield Finding(rule=RULE.id, severity=Severity.LOW, span=facts[0].span, facts=facts, inference=inference)

@@ -45,8 +45,9 @@ def operator(call: ast.Call, name: str, task: str, around: Around, walk: Walk) -
         _bash(call, task, around, walk)
         return
     seen = _known(call, name, kind, around, walk)
-    if not seen.effect.certain and only_looks(task.replace("download", "get", 1)):
-        seen = Seen(opaque_effect(seen.effect.told, task))
+    does = task.replace("download", "get", 1)
+    if not seen.effect.certain and only_looks(does):
+        seen = Seen(opaque_effect(seen.effect.told, does))
     opaque = None if seen.effect.certain or "Http" in kind else _unread(call, kind, around.frame)
     _add(walk, call, task, around, seen=seen, opaque=opaque)
 
