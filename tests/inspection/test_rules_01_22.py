@@ -390,6 +390,12 @@ def test_r08_is_silent_when_each_effect_has_its_unit_or_the_earlier_is_safe() ->
     )
 
 
+def test_r08_what_is_deleted_is_not_found_a_second_time() -> None:
+    gone = effect(Kind.DELETE, repeat=Repeat.REJECTS, told="kubectl delete")
+    said = text("R-08", flow(step("gone", 10, gone, repeaters=(RERUN,)), step("pay", 20, PAY)))
+    assert said == "When pay fails, running job again is refused at kubectl delete, which finds nothing any more, and never reaches pay."
+
+
 def test_a_task_that_is_queued_twice_weighs_less_than_what_it_does() -> None:
     queued = effect(Kind.ENQUEUE, told="sync.delay()")
     pay = step("pay", 20, PAY)

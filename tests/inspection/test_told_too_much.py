@@ -191,6 +191,8 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ("tasks.py", MAILED.format(call="send_build_status"), "R-32 R-06"),
         ("tasks.py", MAILED.format(call="send_email_alert"), "R-32"),
         ("tasks.py", MAILED.format(call="create_thumbnail"), "R-32 R-16"),
+        ("ci.yml", workflow("- run: ./scripts/assert-changed-files.sh\n  env: {KEY: '${{ secrets.KEY }}'}"), "R-44"),
+        ("x.json", node("baserow", "scheduleTrigger", operation="create"), "R-10"),
         # a partition that the engine fills in does not hide the service
         ("x.asl.json", ASL.format(resource="arn:${AWS::Partition}:states:::sagemaker:createModel"), "R-44"),
         ("x.asl.json", ASL.format(resource=f"arn:{HERE}:aws-sdk:athena:getQueryResults"), "R-44"),
@@ -316,3 +318,8 @@ def test_what_stands_at_a_project_is_found_there(tmp_path: Path) -> None:
         tmp_path / ".github/workflows", "ci.yml", workflow("- run: gh issue create --title x --body y", "{schedule: [{cron: '1 1 * * *'}]}")
     )
     assert found.get("R-16", ["LOW"]) == ["LOW"]
+
+
+def test_a_function_that_is_called_create_is_a_remark(tmp_path: Path) -> None:
+    assert told(tmp_path, "tasks.py", MAILED.format(call="create_thumbnail"))["R-44"] == ["LOW"]
+    assert told(tmp_path, "tasks.py", MAILED.format(call="send_thumbnail"))["R-44"] != ["LOW"]

@@ -27,6 +27,7 @@ TWICE = "When {later} fails, running {unit} again does {what} a second time."
 REFUSED = "When {later} fails, running {unit} again is refused at {what}, which is there already, and never reaches {later}."
 FILE = frozenset({Kind.FILE})
 UNKNOWN_KIND = frozenset({Kind.UNKNOWN})
+GONE = "When {later} fails, running {unit} again is refused at {what}, which finds nothing any more, and never reaches {later}."
 UNKNOWN = "When {later} fails, running {unit} again does {what} again; whether that has a second effect is not known."
 
 
@@ -48,7 +49,8 @@ def _at(ways: Ways, step: Step) -> Finding | None:
         if later.unit == step.unit and outward(later) and stops(later) and not _is_other_branch(step, later):
             repeat = next((one for one in again(step) if _over_both(one, step, later)), None)
             if repeat is not None:
-                text = REFUSED if _is_refused(step) else TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
+                refused = GONE if Kind.DELETE in kinds(step) else REFUSED
+                text = refused if _is_refused(step) else TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
                 facts = line(later), *again_at(repeat, step, later)
                 return found(RULE.id, _severity(step), step, text, *facts, later=later.name, unit=step.unit)
     return None

@@ -15,7 +15,7 @@ STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.M
 _LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk) deploy\b")
 # A second change of a stack is refused while the first is under way.
 _OF_THE_RUNNER = re.compile(r"^(?:docker compose|docker-compose|systemctl)\b")  # a machine of its own for each run
-_ADDS = re.compile(r"\b(?:append|insert|INSERT|add)\b")
+_ADDS = re.compile(r"\b(?:append|insert|INSERT|add|create)\b")
 _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Flow, Kind, Repeater, Repeating, Step, Unread
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import Ways, again, found, kinds, outward, place, tells_team
+from halfway.inspection.rules.common import Ways, again, found, kinds, named_only, outward, place, tells_team
 from halfway.inspection.rules.delivering import repeated_at
 
 ONCE = "{unread} was not read: what it does outside, and whether doing it again is harmless, is not known."
@@ -18,6 +18,9 @@ AGAIN = "{unread} was not read, and it is done again by itself: what a second ti
 _COMPUTES = re.compile(
     r"(?i)metric|\bmock|\bnoop\b|logging|aggregat|calculat|comput|generat|transform|\bparse|format|convert|validat|build(?:list|batch)"
 )
+
+
+MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -60,6 +63,8 @@ def _is_consequential(step: Step) -> bool:
         return True
     if step.effect is None:
         return "handed" not in step.extra
+    if named_only(step) and Kind.CREATE in kinds(step) and kinds(step) <= MADE:
+        return False  # that a function is called create does not say that what it makes concerns anybody
     return step.effect.consequential or (Kind.UNKNOWN in kinds(step) and "serves" not in step.extra)
 
 

@@ -83,7 +83,7 @@ _OUTWARD = re.compile(
 )
 _WITHIN = re.compile(
     r"(?i)(?:^|[/_:.-])(?:test|tests|lint|build|check|setup|install|format|compile|bench|verify|typecheck|configure|activate|rubocop|phpunit|eslint|audit"
-    r"|wait|validate|coverage|gen|doc|clean)|(?:^|/)run[-_]?tests?\b"
+    r"|assert|detect|wait|validate|coverage|gen|doc|clean)|(?:^|/)run[-_]?tests?\b"
 )
 _BESIDE = re.compile(r"(?:^|[/@=])(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?:[:/]|$)")
 _CHECKS = {"node": (["--check"], ["-c"]), "bash": (["-n"],), "sh": (["-n"],), "php": (["-l"],), "ruby": (["-c"],), "perl": (["-c"],)}
