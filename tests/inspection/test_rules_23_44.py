@@ -299,6 +299,12 @@ def test_r32_an_answer_to_the_one_who_has_written_is_worth_knowing() -> None:
     assert only("R-32", flow(step("answer", 10, answer), triggers=(trigger(Starting.EVENT),)))[1] == "MEDIUM"
 
 
+def test_r44_a_function_that_is_called_create_is_a_remark() -> None:
+    for kind, severity in ((Kind.CREATE, "LOW"), (Kind.NOTIFY, "MEDIUM")):
+        named = effect(kind, repeat=Repeat.UNKNOWN, told="shop.api.create_it()", certain=False)
+        assert only("R-44", flow(step("call", 10, named, opaque=Unread("shop.api", "why", span(10)))))[1] == severity
+
+
 def test_r44_a_function_that_only_computes_by_its_name_is_less() -> None:
     for name, severity in (("RecordMetricData", "MEDIUM"), ("StartCrawler", "HIGH")):
         called = step("call", 10, POST, repeaters=(RETRY,), opaque=Unread(name, "why", span(10)))

@@ -318,8 +318,3 @@ def test_what_stands_at_a_project_is_found_there(tmp_path: Path) -> None:
         tmp_path / ".github/workflows", "ci.yml", workflow("- run: gh issue create --title x --body y", "{schedule: [{cron: '1 1 * * *'}]}")
     )
     assert found.get("R-16", ["LOW"]) == ["LOW"]
-
-
-def test_a_function_that_is_called_create_is_a_remark(tmp_path: Path) -> None:
-    assert told(tmp_path, "tasks.py", MAILED.format(call="create_thumbnail"))["R-44"] == ["LOW"]
-    assert told(tmp_path, "tasks.py", MAILED.format(call="send_thumbnail"))["R-44"] != ["LOW"]
