@@ -97,6 +97,14 @@ def looked_for_first() -> str:
     return json.dumps({"name": "x", "nodes": nodes, "connections": ways, "active": True, "settings": {}}, indent=1)
 
 
+def told_in_a_message() -> str:
+    given = json.loads(node("asana", "webhook", resource="task", operation="create"))
+    text = {"channel": "C1", "text": "=made: {{ $json.id }}"}
+    given["nodes"].append({"name": "Say", "type": "n8n-nodes-base.slack", "parameters": text, "typeVersion": 1, "position": [0, 0]})
+    given["connections"]["Act"] = {"main": [[{"node": "Say", "type": "main", "index": 0}]]}
+    return json.dumps(given, indent=1)
+
+
 def task(tags: str, inner: str, executable: str = "true") -> str:
     return f"""<?xml version="1.0"?>
     <bpmn:definitions xmlns:bpmn="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:camunda="http://camunda.org/schema/1.0/bpmn">
@@ -231,6 +239,24 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ("ci.yml", workflow(REF), "R-08"),
         # what is done by a person, or in a loop that a person ends
         ("load.sh", '#!/bin/bash\nwhile true; do\n  curl -X POST "$URL" -d x\n  sleep 1\ndone\n', "R-13"),
+        # what a step only prepares on a machine that is gone, a cluster that the job has made, a tool that is only installed
+        ("ci.yml", workflow("- name: Set up the virtual environment\n  uses: ./.github/actions/make_venv"), "R-44"),
+        ("ci.yml", workflow("- uses: ./.github/actions/compare-version"), "R-44"),
+        ("ci.yml", workflow("- uses: helm/kind-action@v1\n- run: kubectl delete ns a\n- run: helm upgrade a ./b"), "R-08 R-26 R-10"),
+        ("ci.yml", workflow("- uses: goreleaser/goreleaser-action@v6\n  with: {install-only: true}"), "R-15 R-44"),
+        # a part of a deployment, and a row, are nobody's to approve or to look for
+        ("x.sh", "#!/bin/bash\naws rds create-db-snapshot --db-snapshot-identifier x\n", "R-32"),
+        ("x.json", node("airtable", "webhook", operation="create", base="b", table="t"), "R-16"),
+        # the message that follows tells the id
+        ("x.json", told_in_a_message(), "R-16"),
+        # the own people, by the place where they are
+        ("dag.py", dag("DAG('a', default_args={'retries': 0})", "MessageOperator(task_id='slack_at_start')"), "R-44 R-32"),
+        # who asks for the failure of a function looks at it
+        ("pull.sh", '#!/bin/bash\nset -e\npost() {\n  gh pr create -t x -b y\n}\nif ! post; then\n  exit 1\nfi\ngit push\n', "R-13"),
+        # for somebody who looks for a fault
+        ("docker-compose.yml", SERVICE.format(command="bash -c work").replace("restart: always", "profiles: [debug]"), "R-44 R-08"),
+        # this flow itself
+        ("x.json", node("executeWorkflow", "webhook", workflowId="={{ $workflow.id }}"), "R-44"),
         # what tidies up comes last
         ("ci.yml", workflow("- run: cosign sign --yes acme/shop:1\n- run: gh api --method DELETE repos/a/b/actions/artifacts/1"), "R-26"),
         # nobody but a person starts what has no trigger
@@ -289,6 +315,9 @@ def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
         ("tasks.py", RETRIED.replace("(RequestException,)", "(Exception,)"), "R-03"),
         ("ci.yml", workflow(agent("Read,Bash(gh pr merge:*)")), "R-32"),
         ("ci.yml", workflow(REF.replace('if [ -z "$head" ]; then', "if true; then")), "R-08"),
+        ("ci.yml", workflow("- name: Roll out\n  uses: ./.github/actions/roll_out"), "R-44"),
+        ("ci.yml", workflow("- run: kubectl delete ns a\n- run: helm upgrade a ./b"), "R-10"),
+        ("docker-compose.yml", SERVICE.format(command="bash -c work"), "R-44"),
         ("job.yaml", job('["perl", "-e", "system(q(restock))"]'), "R-37"),
         ("ci.yml", workflow("- run: ./goreleaser release --clean\n  env: {TOKEN: '${{ secrets.TOKEN }}'}"), "R-32"),
         ("x.asl.json", QUEUED.replace("$$.Execution.Id", "$.order"), "R-01"),
@@ -318,3 +347,30 @@ def test_what_stands_at_a_project_is_found_there(tmp_path: Path) -> None:
         tmp_path / ".github/workflows", "ci.yml", workflow("- run: gh issue create --title x --body y", "{schedule: [{cron: '1 1 * * *'}]}")
     )
     assert found.get("R-16", ["LOW"]) == ["LOW"]
+
+
+def test_a_timer_around_a_task_ends_it_too(tmp_path: Path) -> None:
+    inner = task('camunda:type="external" camunda:topic="x"', "")
+    assert "R-15" in told(tmp_path, "p.bpmn", inner)
+    whole = inner.replace("<bpmn:serviceTask", '<bpmn:subProcess id="u"><bpmn:serviceTask').replace(
+        "</bpmn:serviceTask>",
+        '</bpmn:serviceTask></bpmn:subProcess><bpmn:boundaryEvent id="b" attachedToRef="u"><bpmn:timerEventDefinition>'
+        "<bpmn:timeDuration>PT1H</bpmn:timeDuration></bpmn:timerEventDefinition></bpmn:boundaryEvent>",
+    )
+    assert "R-15" not in told(tmp_path, "p.bpmn", whole)
+
+
+def test_actions_of_one_name_are_told_apart_by_what_they_do(tmp_path: Path) -> None:
+    text = workflow("- name: Publish\n  run: |\n    gem push shop.gem\n    git push --tags")
+    path = tmp_path / ".github/workflows/ci.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    (flow,) = INSPECTOR.inspect([path]).flows
+    said = [
+        one.inference.text.format(**one.inference.params)
+        for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge))
+        if one.rule == "R-26"
+    ]
+    assert said == [
+        "gem push cannot be taken back without a trace, and is done before git push --tags, which may fail and seems not to need it."
+    ]

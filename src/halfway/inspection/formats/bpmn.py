@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given, Reader
-from halfway.inspection.formats.bpmn_graph import ACTIVITIES, Process, connected, process_of
+from halfway.inspection.formats.bpmn_graph import ACTIVITIES, SCOPES, Process, connected, process_of
 from halfway.inspection.formats.bpmn_tasks import effect_of, identity_of, inputs, is_external, kept, opaque_of, retries_of
 from halfway.inspection.formats.durations import seconds
 from halfway.inspection.formats.wording import is_approval, is_decision, is_notice
@@ -134,7 +134,7 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         identity=identity_of(node, effect, opaque),
         repeaters=tuple(_repeaters(reading, node)),
         timeout=timer[0] if timer else None,
-        timeout_known=timer[0] is not None if timer is not None else not _is_reminded(process, node),
+        timeout_known=timer[0] is not None if timer is not None else not (_is_reminded(process, node) or _is_ended_around(process, node)),
         ends_after=CONNECTOR_ENDS_AFTER if reading.zeebe and "url" in inputs(node) else None,
         on_error=OnError.ROUTE if routed else OnError.STOP,
         kept=kept(node),
@@ -193,6 +193,16 @@ def _timer(process: Process, node: Element) -> tuple[float | None, Element] | No
             # A date or an expression is an end too, only its length cannot be read.
             return (seconds(length.text) if length is not None else None), event
     return None
+
+
+def _is_ended_around(process: Process, node: Element) -> bool:
+    """Whether a timer ends all that an activity is a part of."""
+    around = node.parent
+    while around is not None and around.name in SCOPES:
+        if _timer(process, around) is not None:
+            return True
+        around = around.parent
+    return False
 
 
 def _is_reminded(process: Process, node: Element) -> bool:

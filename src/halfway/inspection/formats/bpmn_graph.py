@@ -13,10 +13,10 @@ ACTIVITIES = frozenset({
     "serviceTask", "sendTask", "scriptTask", "businessRuleTask", "callActivity", "userTask", "manualTask", "receiveTask",
     "task",
 })  # fmt: skip
-_SCOPES = frozenset({"subProcess", "transaction", "adHocSubProcess"})
+SCOPES = frozenset({"subProcess", "transaction", "adHocSubProcess"})
 _EVENTS = frozenset({"startEvent", "endEvent", "boundaryEvent", "intermediateThrowEvent", "intermediateCatchEvent"})
 _GATEWAYS = frozenset({"exclusiveGateway", "inclusiveGateway", "parallelGateway", "eventBasedGateway", "complexGateway"})
-_NODES = ACTIVITIES | _SCOPES | _EVENTS | _GATEWAYS
+_NODES = ACTIVITIES | SCOPES | _EVENTS | _GATEWAYS
 _FAILURES = (
     "errorEventDefinition",
     "timerEventDefinition",
@@ -137,7 +137,7 @@ def _links(element: Element, nodes: Mapping[str, Element], attached: Mapping[str
             if condition is not None:
                 conditions.setdefault(target, condition.text.strip())
     for name, node in nodes.items():
-        if node.name in _SCOPES:
+        if node.name in SCOPES:
             _nest(links, name, node, nodes)
     for host, events in attached.items():
         inside = [name for name, node in nodes.items() if any(one.get("id") == host for one in _around(node)) and node.name in ACTIVITIES]
@@ -184,7 +184,7 @@ def _around(node: Element) -> Iterator[Element]:
     """The scopes that hold a node, the innermost first, up to the process."""
     current = node.parent
     while current is not None:
-        if current.name in _SCOPES or current.name == "process":
+        if current.name in SCOPES or current.name == "process":
             yield current
         current = current.parent
 

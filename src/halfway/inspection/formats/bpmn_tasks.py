@@ -15,7 +15,7 @@ _ATTEMPTS = 3  # of Zeebe and of Camunda 7 where nothing is said
 _KEY = re.compile(r"(?i)(?:x-)?idempotency[-_]?key|paypal-request-id|x-nc-api-idempotency-key|request_?id")
 _STABLE = re.compile(r"(?i)businessKey|process_?instance(?:Key|Id)|[:+=]\s*[a-z_]|\$\{\w")
 _OWN_VARIABLE = re.compile(
-    r"^[$#]\{\s*(?:execution\.(?:set|get|remove)Variable(?:Local)?\(|(?:true|false|null|\d+|'[^']*')\s*\}$)|^(?i:no-?op|do-?nothing)$"
+    r"^[$#]\{\s*(?:execution\.(?:set|get|remove)Variable(?:Local)?\(|(?:true|false|null|\d+|'[^']*')\s*\}$)|(?:^|\.)(?i:no-?op|do-?nothing)\w*$"
 )
 _CODE = ("type", "topic", "class", "delegateExpression", "expression")
 
@@ -40,7 +40,7 @@ def effect_of(node: Element, knowledge: Knowledge) -> Effect:
                 return found
         return opaque_effect(quoted(f"request {url}"), name, url)
     code, _ = _code(node)
-    if _OWN_VARIABLE.match(code):
+    if _OWN_VARIABLE.search(code):
         return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, quoted(code), certain=True)
     effect = opaque_effect(quoted(code or name), name, code)
     if node.name in ("sendTask", "intermediateThrowEvent", "endEvent"):
@@ -61,7 +61,7 @@ def opaque_of(node: Element, here: frozenset[str], given: Given) -> Unread | Non
             return None
         return Unread(quoted(what), "The process {what} was not given.", node.span)
     code, span = _code(node)
-    if _OWN_VARIABLE.match(code):
+    if _OWN_VARIABLE.search(code):
         return None
     return Unread(quoted(code or node.get("id")), "The code of {what} was not given.", span)
 

@@ -17,6 +17,7 @@ from halfway.inspection.quoting import holds_secret, quoted
 from halfway.inspection.source import Node, Source
 
 NAME = "compose"
+_BY_HAND = re.compile(r"(?i)debug|test|tools?$|cli$")
 _PRETENDED = re.compile(r"(?i)(?:^|[-_.])?(?:mock|fake|stub)(?:s|ed|api)?(?:[-_.]\w+)*")
 _SERVERS = re.compile(
     r"(?:^|/)(?:postgres|mysql|mariadb|redis|valkey|memcached|mongo|elasticsearch|opensearch|kibana|prometheus|alertmanager|grafana|tempo|loki"
@@ -66,7 +67,7 @@ def _flows(source: Source, root: Node, given: Given) -> Iterator[Flow]:
     steps: list[Step] = []
     unread: list[Unread] = []
     for name, service in services.items():
-        if _is_pretended(source, name):
+        if _is_pretended(source, name) or _is_by_hand(service):
             continue
         if name in awaited or _is_job(service) or _has_known_effect(source, name, service, given):
             steps += _steps(source, name, service, given, len(steps))
@@ -87,6 +88,11 @@ def _flows(source: Source, root: Node, given: Given) -> Iterator[Flow]:
         )
     for name, service in services.items():
         yield from _scheduled(source, name, service, given)
+
+
+def _is_by_hand(service: Node) -> bool:
+    """Whether a service is for somebody who looks for a fault, and starts only when it is named."""
+    return any(_BY_HAND.search(one.text) for one in service.get("profiles").each())
 
 
 def _is_pretended(source: Source, name: str) -> bool:

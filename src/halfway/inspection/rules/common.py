@@ -257,6 +257,13 @@ def told(step: Step) -> str:
     return quoted(step.effect.told if step.effect is not None and step.effect.told else step.name)
 
 
+def _beside(step: Step, said: object) -> object:
+    """What another step is called; where several actions share one name, what it does."""
+    if not isinstance(said, Step):
+        return said
+    return told(said) if said.name == step.name else said.name
+
+
 def found(rule: str, severity: Severity, step: Step, inference: str, *facts: Fact, **params: object) -> Finding:
     """A finding at a step; its own line is the first fact, and `{what}` of the inference is what it does."""
     every: dict[tuple[str, int, str], Fact] = {}
@@ -268,5 +275,5 @@ def found(rule: str, severity: Severity, step: Step, inference: str, *facts: Fac
         span=step.span,
         step=step.id,
         facts=tuple(every.values()),
-        inference=Said(inference, {"what": told(step), **params}),
+        inference=Said(inference, {"what": told(step), **{name: _beside(step, one) for name, one in params.items()}}),
     )

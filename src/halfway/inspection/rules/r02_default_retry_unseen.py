@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeating
 from halfway.inspection.rules.common import Ways, again, again_at, exposed, found
@@ -19,7 +20,9 @@ def check(case: Case) -> Iterator[Finding]:
         if unseen is None or not exposed(step):
             continue
         text = ENDLESS if unseen.bound is None else BOUNDED
-        yield found(RULE.id, Severity.HIGH, step, text, *again_at(unseen, step), attempts=unseen.bound)
+        endless = unseen.bound is None and step.opaque is None
+        grave = endless or repeatability(step) is Repeatable.NO or (step.effect is not None and step.effect.consequential)
+        yield found(RULE.id, Severity.HIGH if grave else Severity.MEDIUM, step, text, *again_at(unseen, step), attempts=unseen.bound)
 
 
 RULE = Rule(

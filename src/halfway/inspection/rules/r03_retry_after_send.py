@@ -27,7 +27,7 @@ def check(case: Case) -> Iterator[Finding]:
         )
         if later is not None:
             text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
-            yield found(RULE.id, _severity(step), step, text, line(later), *again_at(retry, step, later), later=later.name)
+            yield found(RULE.id, _severity(step), step, text, line(later), *again_at(retry, step, later), later=later)
 
 
 def _raises(step: Step, retry: Repeater) -> bool:

@@ -23,7 +23,7 @@ def check(case: Case) -> Iterator[Finding]:
         later = next((one for one in ways.after(step) if _is_told_of(one)), None)
         if later is not None:
             severity = Severity.MEDIUM if tells_team(step) or (_is_unknown(step) and _is_kept_up(later)) else Severity.HIGH
-            yield found(RULE.id, severity, step, _text(step), line(later), later=later.name)
+            yield found(RULE.id, severity, step, _text(step), line(later), later=later)
 
 
 def _tells(step: Step) -> bool:

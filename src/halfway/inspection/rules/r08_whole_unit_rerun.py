@@ -52,7 +52,7 @@ def _at(ways: Ways, step: Step) -> Finding | None:
                 refused = GONE if Kind.DELETE in kinds(step) else REFUSED
                 text = refused if _is_refused(step) else TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
                 facts = line(later), *again_at(repeat, step, later)
-                return found(RULE.id, _severity(step), step, text, *facts, later=later.name, unit=step.unit)
+                return found(RULE.id, _severity(step), step, text, *facts, later=later, unit=step.unit)
     return None
 
 

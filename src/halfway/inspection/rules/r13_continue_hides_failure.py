@@ -28,9 +28,9 @@ def check(case: Case) -> Iterator[Finding]:
         needing = next((one for one in every if one.id != step.id and step.id in one.needs_output_of), None)
         after = None if needing is not None or only_tells(step) else _built(step, ways.after(step), ids)
         if needing is not None:
-            yield found(RULE.id, Severity.HIGH, step, NEEDS, line(needing), later=needing.name)
+            yield found(RULE.id, Severity.HIGH, step, NEEDS, line(needing), later=needing)
         elif after is not None:
-            yield found(RULE.id, Severity.MEDIUM, step, FOLLOWS, line(after), later=after.name)
+            yield found(RULE.id, Severity.MEDIUM, step, FOLLOWS, line(after), later=after)
         elif step.on_error is OnError.SWALLOW and not by_hand and not tells_team(step) and kinds(step) != FILE and not ways.failing(step):
             yield found(RULE.id, Severity.MEDIUM, step, ENDS)
 

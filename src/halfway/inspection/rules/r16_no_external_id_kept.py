@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import identified
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind
-from halfway.inspection.rules.common import Ways, found, kinds, named_only
+from halfway.inspection.rules.common import Ways, found, is_row, kinds, named_only
 
 INFERENCE = "The id that the receiver gives to {what} is kept nowhere: after a stop somebody has to search by hand for what was made."
 IN_THE_LOG = (
@@ -24,7 +24,14 @@ GIVES_ID = frozenset({Kind.CREATE, Kind.MONEY})
 def check(case: Case) -> Iterator[Finding]:
     for step in Ways(case.flow).outward():
         # What carries an identity of its own, or is looked for first, can be found without the receiver's id.
-        if not kinds(step) & GIVES_ID or "unattended" in step.extra or step.kept or step.guard is not None or identified(step):
+        if (
+            not kinds(step) & GIVES_ID
+            or "unattended" in step.extra
+            or is_row(step)
+            or step.kept
+            or step.guard is not None
+            or identified(step)
+        ):
             continue
         certain = step.effect is not None and step.effect.certain
         if (step.opaque is not None or named_only(step)) and not certain:

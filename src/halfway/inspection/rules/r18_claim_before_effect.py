@@ -20,7 +20,7 @@ def check(case: Case) -> Iterator[Finding]:
         later = next((one for one in ways.after(claim) if kinds(one) - {Kind.FILE} and one.fallible and not one.marks & MARKS), None)
         if later is not None and not _settled(ways, later):
             severity = Severity.MEDIUM if tells_team(later) else Severity.HIGH
-            yield found(RULE.id, severity, claim, INFERENCE, line(later), later=later.name)
+            yield found(RULE.id, severity, claim, INFERENCE, line(later), later=later)
 
 
 def _settled(ways: Ways, effect: Step) -> bool:

@@ -40,10 +40,10 @@ def _at(step: Step, later: Step, back: list[Step]) -> Finding | None:
     if back:
         undo = back[0].undo
         facts = (line(later), *((place(undo.span, back[0]),) if undo is not None else ()))
-        return found(RULE.id, Severity.HIGH, step, SOME, *facts, later=later.name, undone=back[0].name)
+        return found(RULE.id, Severity.HIGH, step, SOME, *facts, later=later, undone=back[0].name)
     if step.undo is not None and step.undo.reached:
         facts = line(later), place(step.undo.span, step)
-        return found(RULE.id, Severity.HIGH, step, NOT_HERE, *facts, later=later.name)
+        return found(RULE.id, Severity.HIGH, step, NOT_HERE, *facts, later=later)
     return None
 
 

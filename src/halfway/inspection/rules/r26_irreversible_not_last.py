@@ -14,7 +14,7 @@ ASIDE = frozenset({Mark.CLAIM, Mark.CURSOR, Mark.FAILURE_NOTICE, Mark.RECOVERY})
 
 _IMAGE = re.compile(r"\b(?:docker|buildx|podman|crane|skopeo|ko|jib)\b|build-push")
 _RELEASE = re.compile(r"\bgh release\b|gh-release|goreleaser")
-_OF_RELEASE = re.compile(r"\bgh release\b|(?i:homebrew|winget|\baur\b|scoop|chocolatey)")
+_OF_RELEASE = re.compile(r"\bgh (?:release|repo sync)\b|(?i:homebrew|winget|\baur\b|scoop|chocolatey)")
 TIDYING = frozenset({Kind.DELETE, Kind.FILE})
 BOOKKEEPING = frozenset({Kind.GIT})
 """What is pushed after a release is often about the release."""
@@ -31,7 +31,7 @@ def check(case: Case) -> Iterator[Finding]:
         if later is not None:
             # What is deleted must often be gone before the next can be done.
             severity = Severity.LOW if kinds(later) == BOOKKEEPING or kinds(step) == frozenset({Kind.DELETE}) else Severity.MEDIUM
-            yield found(RULE.id, severity, step, INFERENCE, line(later), later=later.name)
+            yield found(RULE.id, severity, step, INFERENCE, line(later), later=later)
 
 
 def _is_final(step: Step) -> bool:

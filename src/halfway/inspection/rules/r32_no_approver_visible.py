@@ -15,6 +15,7 @@ UNNAMED = (
 MOST_FACTS = 3
 EVERYDAYS = 3
 MADE_ONLY = frozenset({Kind.CREATE})
+PARTS = frozenset({"aws.create", "aws.create_with_token"})
 ASKS_ITSELF = frozenset({"github.pull", "github.pull.update", "github.label"})
 """Who makes a pull request asks for the approval of what is in it, and nobody approves labels."""
 EVERYDAY = ("github.", *TABLES)
@@ -67,8 +68,8 @@ def _weight(step: Step) -> int:
 def _is_for_people(step: Step) -> bool:
     if step.effect is None or not step.effect.consequential or tells_team(step) or step.effect.action in ASKS_ITSELF:
         return False
-    if "looks" in step.extra:
-        return False  # an agent whose tools only read
+    if "looks" in step.extra or (step.effect.action in PARTS and kinds(step) == MADE_ONLY):
+        return False  # an agent whose tools only read; a part of a deployment
     if named_only(step) and kinds(step) <= MADE_ONLY | {Kind.UNKNOWN}:
         return False  # that a function is called create does not say that what it makes concerns anybody
     return Mark.FAILURE_NOTICE not in step.marks

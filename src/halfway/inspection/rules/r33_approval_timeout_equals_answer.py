@@ -29,7 +29,7 @@ def _at(ways: Ways, step: Step, gate: Gate) -> Finding:
     later = step if outward(step) else next((one for one in (*ways.failing(step), *ways.after(step)) if outward(one)), None)
     if later is None:
         return found(RULE.id, severity, step, ENDED, *facts)
-    return found(RULE.id, severity, step, DECIDED, *facts, line(later), what=_asked(ways, gate), later=later.name)
+    return found(RULE.id, severity, step, DECIDED, *facts, line(later), what=_asked(ways, gate), later=later)
 
 
 def _asked(ways: Ways, gate: Gate) -> str:

@@ -24,7 +24,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         trusting = _trusting(ways, step)
         if trusting is not None:
-            yield found(RULE.id, Severity.HIGH, step, TRUSTED, line(trusting), later=trusting.name)
+            yield found(RULE.id, Severity.HIGH, step, TRUSTED, line(trusting), later=trusting)
         elif _goes_away(ways, step):
             yield found(RULE.id, Severity.HIGH, step, AWAY)
         elif not step.kept:

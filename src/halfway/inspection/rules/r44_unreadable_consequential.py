@@ -37,7 +37,9 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
     repeat = next((one for one in again(step) if one.automatic), None)
-    grave = _is_consequential(step)
+    # That a function is called create does not say that what it makes concerns anybody.
+    made = repeat is None and named_only(step) and Kind.CREATE in kinds(step) and kinds(step) <= MADE
+    grave = not made and _is_consequential(step)
     repeated = repeated_at(flow, repeat, step) if repeat is not None else ()
     severity = Severity.LOW if not grave else Severity.HIGH if repeat is not None and _is_likely(repeat, step) else Severity.MEDIUM
     text = ONCE if repeat is None else AGAIN
@@ -63,8 +65,6 @@ def _is_consequential(step: Step) -> bool:
         return True
     if step.effect is None:
         return "handed" not in step.extra
-    if named_only(step) and Kind.CREATE in kinds(step) and kinds(step) <= MADE:
-        return False  # that a function is called create does not say that what it makes concerns anybody
     return step.effect.consequential or (Kind.UNKNOWN in kinds(step) and "serves" not in step.extra)
 
 

@@ -144,7 +144,9 @@ class _Walk:
         others = [child for child in body if child.type in ("elif_clause", "else_clause")]
         asked = tuple(asked for part in condition for asked in self._asked(part))
         for part in condition:
-            self.visit(part, replace(around, fate=OnError.ROUTE if others else OnError.CONTINUE))
+            # What is asked for its failure is looked at.
+            asks = bool(others) or self._text(part).lstrip().startswith("!")
+            self.visit(part, replace(around, fate=OnError.ROUTE if asks else OnError.CONTINUE))
         said = (*around.conditions, " ".join(self._text(part) for part in condition)) if condition else around.conditions
         self._forks += 1
         fork = self._forks

@@ -83,7 +83,7 @@ _OUTWARD = re.compile(
 )
 _WITHIN = re.compile(
     r"(?i)(?:^|[/_:.-])(?:test|tests|lint|build|check|setup|install|format|compile|bench|verify|typecheck|configure|activate|rubocop|phpunit|eslint|audit"
-    r"|assert|detect|wait|validate|coverage|gen|doc|clean)|(?:^|/)run[-_]?tests?\b"
+    r"|assert|detect|(?:update|bump|set)[-_]?(?:\w*[-_])?versions?\b|wait|validate|coverage|gen|doc|clean)|(?:^|/)run[-_]?tests?\b"
 )
 _BESIDE = re.compile(r"(?:^|[/@=])(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?:[:/]|$)")
 _CHECKS = {"node": (["--check"], ["-c"]), "bash": (["-n"],), "sh": (["-n"],), "php": (["-l"],), "ruby": (["-c"],), "perl": (["-c"],)}
@@ -166,6 +166,11 @@ def only_here(words: Sequence[str]) -> bool:
         "systemctl",
         "service",
     ) or (_base(words[0]) in ("rsync", "find") and not any(":" in word for word in words[1:]))
+
+
+def to_a_cluster(words: Sequence[str]) -> bool:
+    """Whether it speaks to a cluster: where the job has made it, it is gone with it."""
+    return _base(words[0]) in ("kubectl", "helm", "flux", "istioctl", "linkerd", "argocd", "kustomize", "cilium", "skaffold")
 
 
 def to_this_machine(words: Sequence[str]) -> bool:

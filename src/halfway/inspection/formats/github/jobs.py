@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,9 @@ from halfway.inspection.quoting import quoted, safe
 from halfway.inspection.source import Node, Source
 
 ENDS_AFTER = 360 * 60.0  # seconds; the default of `timeout-minutes` of a job
+_CLUSTER = re.compile(
+    r"\bkind create cluster\b|\bkind-action\b|\bsetup-kind\b|\bk3d cluster create\b|\bk3[sd]-action\b|\bminikube\b|\bmicrok8s\b"
+)
 MOST_CALLS = 4  # workflows within one another
 TOO_DEEP = "{what} is more than four workflows deep"
 
@@ -135,6 +139,8 @@ def _extra(job: Job, matrix: Node) -> dict[str, str]:
     found = {"environment": quoted(job.node.get("environment").text or job.node.get("environment", "name").text, 80)}
     if matrix:
         found["fail_fast"] = "false" if job.node.get("strategy", "fail-fast").text == "false" else "true"
+    if any(_CLUSTER.search(step.get("uses").text + step.get("run").text) for step in job.node.get("steps").each()):
+        found["cluster"] = "here"
     return {name: value for name, value in found.items() if value}
 
 

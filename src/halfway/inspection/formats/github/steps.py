@@ -29,6 +29,7 @@ _RETRIES = {
     "nick-invision/retry": ("max_attempts", 3),
     "Wandalen/wretry.action": ("attempt_limit", 2),
 }
+_PREPARES = re.compile(r"(?i)^(?:set ?up|install|verify|check|compare|restore|cache|prepare|lint|test|build|checkout|determine|detect)\b")
 _APPROVES = ("trstringer/manual-approval",)
 _PYTHON = re.compile(r"^python[\d.]*(?:\s|$)")
 # What none of these words is in works with files of the runner.
@@ -173,6 +174,8 @@ def _local(step: Node, uses: str, frame: Frame, making: Making) -> Iterator[Draf
         # What all steps of a job may see is for others where this one only prepares.
         wide = () if harmless(uses) else (job.node, job.root)
         extra = handed(uses, step.get("with"), step.get("env"), *(owner.get("env") for owner in wide))
+        if extra and (harmless(uses) or _PREPARES.search(step.get("name").text)):
+            extra["gone"] = "true"  # what it prepares is gone with the machine
         bare = _bare(step, replace(frame, extra={**frame.extra, **extra}), opaque=Unread(uses, NOT_GIVEN, step.get("uses").span))
         yield Draft(bare, frame.when, wide=True)
         return

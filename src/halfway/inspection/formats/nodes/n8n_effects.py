@@ -25,6 +25,7 @@ _REACHES_OUT = re.compile(
     r"|uuid|typing|decimal|html|textwrap|copy|operator|calendar|unicodedata|js|pyodide)\b)\w"
 )
 _COMMANDS = re.compile(r"\n|;|&&|\|\|")
+_ITSELF = re.compile(r"^=\s*\{\{\s*\$workflow\.id\s*\}\}$")
 _LANGCHAIN = "@n8n/n8n-nodes-langchain."
 
 
@@ -111,6 +112,8 @@ def _code(node: Node, name: str) -> Done:
 def _sub(node: Node, name: str, given: Given) -> Done:
     """Another workflow, which is a flow of its own where it was given."""
     wanted = drawn.plain(node.get("parameters", "workflowId"))
+    if _ITSELF.search(wanted):
+        return Done(unknown_effect(told(node)))
     shown = node.get("parameters", "workflowId", "cachedResultName").text or wanted or name
     if wanted and any(_holds(source.json, wanted) for source in given.sources.values() if '"connections"' in source.text):
         return Done(unknown_effect(told(node)))

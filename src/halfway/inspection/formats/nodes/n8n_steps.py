@@ -228,7 +228,8 @@ class Steps:
         found: list[Span] = []
         for later in self.drawing.graph.downstream([name]) - {name}:
             stores = (other := self.done[later].effect) is not None and bool(other.kinds & _STORES)
-            if (stores or drawn.short(self.drawing.nodes[later]) == "respondtowebhook") and name in self.givers[later]:
+            tells = other is not None and Kind.NOTIFY in other.kinds  # a message that has it in its text
+            if (stores or tells or drawn.short(self.drawing.nodes[later]) == "respondtowebhook") and name in self.givers[later]:
                 found.append(drawn.place(self.drawing.nodes[later]))
         return tuple(sorted(found))
 

@@ -18,6 +18,7 @@ IMAGE = "What the image `{what}` does cannot be read from this file."
 FUNCTION = "The function `{what}` was not given, so that what it does cannot be read."
 OPERATOR = "What the operator `{what}` does is not known."
 SENSOR_ENDS_AFTER = 7 * 24 * 3600.0  # seconds; the default of every sensor
+_CHAT = re.compile(r"(?i)slack|teams|mattermost|pagerduty|opsgenie")  # where the own people are
 _IDLE = re.compile(r"(Empty|Dummy|Latest\w*|Branch\w*|ShortCircuit)Operator$")
 _WAITING = re.compile(r"(Sensor|SensorAsync)$")
 _READING = re.compile(r"(Check\w*|ToLocal\w*|Get\w*|List\w*|Fetch\w*|Download\w*)Operator$")
@@ -120,9 +121,10 @@ def _known(call: ast.Call, name: str, kind: str, around: Around, walk: Walk) -> 
     if effect is not None:
         return Seen(effect)
     told = quoted(f"{kind}({_subject(call, frame)})")
-    if re.search(r"Email|Slack|Teams|Telegram|Discord|Pagerduty|Sns|Opsgenie", kind):
+    task = text(keyword(call, "task_id"), frame)
+    if re.search(r"Email|Slack|Teams|Telegram|Discord|Pagerduty|Sns|Opsgenie", kind) or _CHAT.search(task):
         receiver = keyword(call, "to", "channel", "chat_id")
-        team = isinstance(receiver, (ast.Constant, ast.List))
+        team = isinstance(receiver, (ast.Constant, ast.List)) or _CHAT.search(f"{kind} {task}") is not None
         return Seen(
             Effect(
                 "", frozenset({Kind.NOTIFY}), Repeat.DUPLICATES, Reversible.NO, told, receiver=Receiver.TEAM if team else Receiver.UNKNOWN
