@@ -10,7 +10,8 @@ from halfway.inspection.inspecting import Inspector
 from halfway.inspection.knowledge import load
 from halfway.inspection.model import Bearing, Fact, Kind, Mark, Receiver, Repeat, Repeating, When
 from halfway.inspection.rules import all_rules
-from halfway.inspection.rules.common import Ways, again, exposed, found, place, tells_team
+from halfway.inspection.rules.common import again, exposed, found, place, tells_team
+from halfway.inspection.ways import Ways
 from tests.docs.pages import ROOT
 from tests.inspection.flows import edge, edges, effect, flow, identity, repeater, span, step
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 
 from halfway.inspection.knowledge import Knowledge
-from halfway.inspection.model import Fact, Flow, RunLog, Span
+from halfway.inspection.model import Fact, Flow, RunLog, Span, Step
+from halfway.inspection.ways import Ways
 
 
 class Severity(IntEnum):
@@ -35,6 +37,16 @@ class Case:
     flow: Flow
     knowledge: Knowledge
     run: RunLog | None = None
+
+    @cached_property
+    def ways(self) -> Ways:
+        """The order of its steps; found out once, because every rule asks."""
+        return Ways(self.flow)
+
+    @cached_property
+    def steps(self) -> Mapping[str, Step]:
+        """By id."""
+        return {step.id: step for step in reversed(self.flow.steps)}
 
 
 @dataclass(frozen=True, kw_only=True)

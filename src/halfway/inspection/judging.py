@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 from halfway.inspection.assessing import Repeatable, automatic, outward, repeatable, to_customer, weight
 from halfway.inspection.finding import Case, Finding, Said, Severity
-from halfway.inspection.model import Flow, Kind, Mark, Outcome, Ran, Repeating, Reversible, Starting, Step, When
-from halfway.inspection.rules.common import Ways, tells_team
+from halfway.inspection.model import Kind, Mark, Outcome, Ran, Repeating, Reversible, Starting, Step, When
+from halfway.inspection.rules.common import tells_team
 
 
 class Verdict(StrEnum):
@@ -101,7 +101,7 @@ def rank(case: Case, finding: Finding) -> Rank:
 
 
 def step_of(case: Case, id: str) -> Step | None:
-    return next((step for step in case.flow.steps if step.id == id), None)
+    return case.steps.get(id)
 
 
 def ran_as(case: Case, step: Step) -> Ran | None:
@@ -196,7 +196,7 @@ def _starts_alone(case: Case) -> bool:
 
 
 def _limits(case: Case, findings: Sequence[Finding]) -> Iterator[Reason]:
-    flow, approved = case.flow, _approved(case.flow)
+    flow, approved = case.flow, _approved(case)
     for step in outward(flow):
         # To tell the own people of a failure once too often, and without asking anybody, is right.
         if Mark.FAILURE_NOTICE not in step.marks or not tells_team(step):
@@ -213,11 +213,11 @@ def _limits(case: Case, findings: Sequence[Finding]) -> Iterator[Reason]:
         yield Reason("L6", Said("{what} could not be read", {"what": one.what}))
 
 
-def _approved(flow: Flow) -> frozenset[str]:
+def _approved(case: Case) -> frozenset[str]:
     """The steps that somebody who is named in the file lets pass: at the step itself, or at one before it that does nothing else."""
-    ways, effects = Ways(flow), {step.id for step in outward(flow)}
-    gates = [step for step in flow.steps if step.gate is not None and step.gate.visible]
-    return frozenset(step.id for gate in gates for step in (gate, *(() if gate.id in effects else ways.after(gate))))
+    effects = {step.id for step in outward(case.flow)}
+    gates = [step for step in case.flow.steps if step.gate is not None and step.gate.visible]
+    return frozenset(step.id for gate in gates for step in (gate, *(() if gate.id in effects else case.ways.after(gate))))
 
 
 def _limits_of(step: Step, *, approved: bool) -> Iterator[Reason]:

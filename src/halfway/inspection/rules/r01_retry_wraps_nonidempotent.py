@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Step
-from halfway.inspection.rules.common import OFFICIAL, Ways, again_at, exposed, found, is_row, kinds, retries, tells_team
+from halfway.inspection.rules.common import OFFICIAL, again_at, exposed, found, is_row, kinds, retries, tells_team
 
 TWICE = "{what} is tried again when its answer is lost, carries nothing by which the receiver knows it again, and then happens twice."
 UNKNOWN = "{what} is tried again when its answer is lost; whether it then happens twice is not known."
@@ -15,7 +15,7 @@ GRAVE = frozenset({Kind.NOTIFY, Kind.CREATE, Kind.AGENT})
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for step in Ways(case.flow).outward():
+    for step in case.ways.outward():
         retry = next((one for one in retries(step) if one.after_timeout), None)
         if retry is not None and exposed(step):
             text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN

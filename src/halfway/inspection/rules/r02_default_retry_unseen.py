@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeating
-from halfway.inspection.rules.common import Ways, again, again_at, exposed, found
+from halfway.inspection.rules.common import again, again_at, exposed, found
 
 BOUNDED = "The engine tries {what} up to {attempts} times by default; the file reads as if it happened once."
 ENDLESS = "The engine tries {what} again without end by default; the file reads as if it happened once."
@@ -15,7 +15,7 @@ UNSEEN = (Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.RESTART)
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for step in Ways(case.flow).outward():
+    for step in case.ways.outward():
         unseen = next((one for one in again(step, *UNSEEN) if one.default and one.automatic), None)
         if unseen is None or not exposed(step):
             continue

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeater, Step
-from halfway.inspection.rules.common import Ways, again_at, exposed, found, is_queued, line, retries, stops, tells_team
+from halfway.inspection.rules.common import again_at, exposed, found, is_queued, line, retries, stops, tells_team
 
 TWICE = "{what} has succeeded when {later} fails; the retry begins before both, and {what} happens a second time."
 UNKNOWN = (
@@ -16,7 +16,7 @@ UNKNOWN = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     for step in ways.outward():
         retry = next(retries(step), None)
         if retry is None or not exposed(step):

@@ -9,7 +9,7 @@ from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Bearing, Kind
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import Ways, again, again_at, found, kinds, place, told
+from halfway.inspection.rules.common import again, again_at, found, kinds, place, told
 
 INFERENCE = "Each attempt of {what} makes a new key ({key}); a repeat looks like another action to the receiver."
 _ENDS = re.compile(r"\b(?:merge|close)\b")
@@ -19,7 +19,7 @@ DELETED = frozenset({Kind.DELETE})
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for step in Ways(case.flow).outward():
+    for step in case.ways.outward():
         minted = step.identity if step.identity is not None and step.identity.bearing is Bearing.MINTED else None
         repeat = next(again(step), None)
         if minted is None or repeat is None or kinds(step) == DELETED or _ENDS.search(told(step)):

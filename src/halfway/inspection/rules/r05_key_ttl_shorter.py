@@ -8,7 +8,7 @@ from halfway.inspection.assessing import identified
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.knowledge import Key
 from halfway.inspection.model import Repeat, Repeater, Repeating, Step
-from halfway.inspection.rules.common import Ways, again, again_at, found
+from halfway.inspection.rules.common import again, again_at, found
 
 INFERENCE = "The receiver remembers the key of {what} for {hours} hours; a repeat may come later, and is then taken for a new action."
 DAYS = 24 * 3600
@@ -18,7 +18,7 @@ BY_A_PERSON = (Repeating.UNIT_RERUN, Repeating.REPLAY)
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for step in Ways(case.flow).outward():
+    for step in case.ways.outward():
         key = _key(case, step)
         if key is None or key.seconds is None or step.guard is not None:
             continue

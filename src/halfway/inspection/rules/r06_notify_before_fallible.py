@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Receiver, Repeat, Step
-from halfway.inspection.rules.common import Ways, found, kinds, line, only_tells, outward, stops, tells_team
+from halfway.inspection.rules.common import found, kinds, line, only_tells, outward, stops, tells_team
 
 CUSTOMER = "When {later} fails, or is never reached, a customer has been told by {what} already, and a repeat tells it again."
 TEAM = "When {later} fails, or is never reached, the team has been told by {what} already, and a repeat tells it again."
@@ -16,11 +16,12 @@ _TIDIED = re.compile(r"(?i)mark_?as_?(?:un)?read|(?:add|remove)_?labels?\b|\barc
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
+    told_of = {one.id for one in ways.steps if _is_told_of(one)}
     for step in ways.outward():
         if not _tells(step) or step.marks & {Mark.FAILURE_NOTICE, Mark.RECOVERY, Mark.WAIT}:  # who waits for an answer asks
             continue
-        later = next((one for one in ways.after(step) if _is_told_of(one)), None)
+        later = next((one for one in ways.after(step) if one.id in told_of), None)
         if later is not None:
             severity = Severity.MEDIUM if tells_team(step) or (_is_unknown(step) and _is_kept_up(later)) else Severity.HIGH
             yield found(RULE.id, severity, step, _text(step), line(later), later=later)

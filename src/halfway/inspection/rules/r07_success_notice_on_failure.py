@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Mark, OnError, Step, When
-from halfway.inspection.rules.common import Ways, found, line, outward, told
+from halfway.inspection.rules.common import found, line, outward, told
+from halfway.inspection.ways import Ways
 
 INFERENCE = "{what} is reached when {failed} has failed, too, and then says that it is done."
 _SAYS_NO = re.compile(r"(?i)reject|declin|denied|\bfail|error|cancel|sorry")
@@ -17,27 +18,26 @@ _TRUE = re.compile(r"\b(?:success\(\)|outcome|conclusion|job\.status|\.result)\b
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
+    fallible = [one for one in ways.outward() if one.fallible]
     for notice in ways.outward():
         if not notice.marks & {Mark.SUCCESS_NOTICE, Mark.CLAIM} or _TRUE.search(f"{notice.condition}\n{notice.quote}"):
             continue
         if _SAYS_NO.search(f"{notice.name} {told(notice)}"):
             continue
-        failed = next((one for one in ways.steps if one.id != notice.id and _passes(ways, one, notice)), None)
+        failed = next((one for one in fallible if one.id != notice.id and _passes(ways, one, notice)), None)
         if failed is not None:
             yield found(RULE.id, Severity.HIGH, notice, INFERENCE, line(failed), failed=failed.name)
 
 
 def _passes(ways: Ways, failed: Step, notice: Step) -> bool:
     """Whether a failure of the one does not keep from the other."""
-    if not outward(failed) or not failed.fallible:
-        return False
     passed_over = failed.on_error in (OnError.CONTINUE, OnError.SWALLOW) and ways.is_after(failed, notice)
     if Mark.SUCCESS_NOTICE not in notice.marks:  # a mark on the way of a failure may well say `failed`, and one before an effect `begun`
         return passed_over and not any(outward(one) for one in ways.after(notice))
-    if passed_over or notice in ways.failing(failed) or ways.joined(failed, notice) is When.ALWAYS:
+    if passed_over or ways.is_failing(failed, notice) or ways.joined(failed, notice) is When.ALWAYS:
         return True
-    return _ALWAYS.search(notice.condition) is not None and ways.is_after(failed, notice)
+    return ways.is_after(failed, notice) and _ALWAYS.search(notice.condition) is not None
 
 
 RULE = Rule(

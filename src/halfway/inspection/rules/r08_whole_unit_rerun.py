@@ -32,7 +32,7 @@ UNKNOWN = "When {later} fails, running {unit} again does {what} again; whether t
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     by_hand = is_by_hand(case.flow) or case.flow.format == "compose"
     gravest: dict[str, Finding] = {}
     for step in ways.outward():

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Bearing, Kind, Repeat, Step
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import Ways, again, again_at, found, kinds, place
+from halfway.inspection.rules.common import again, again_at, found, kinds, place
 
 ANOTHER = "Running it again computes a new name for {what} ({name}), so that a second one is made and no receiver can refuse it."
 LOOKED = "The name for {what} is computed from what is the newest ({name}); whether the look before it finds the first one is not known."
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for step in Ways(case.flow).outward():
+    for step in case.ways.outward():
         mutable = step.identity if step.identity is not None and step.identity.bearing is Bearing.MUTABLE else None
         repeat = next(again(step), None)
         if mutable is None or repeat is None or step.effect is None or step.effect.repeat is Repeat.SAFE:

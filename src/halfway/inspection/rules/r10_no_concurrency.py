@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Flow, Kind, Repeat, Starting, Step, Trigger
-from halfway.inspection.rules.common import Ways, found, is_by_hand, kinds, place, told
+from halfway.inspection.rules.common import found, is_by_hand, kinds, place, told
 
 INFERENCE = "Two runs may do {what} at the same time, and each finds the half of the other."
 STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.MANUAL})
@@ -24,7 +24,7 @@ def check(case: Case) -> Iterator[Finding]:
     if not starts:
         return
     kept_apart = {guard.unit for guard in case.flow.guards}
-    for step in Ways(case.flow).outward():
+    for step in case.ways.outward():
         if "" in kept_apart or step.unit in kept_apart or not _meets(step, starts) or _stays_inside(case.flow, step):
             continue
         kept_apart.add(step.unit)  # said once of a unit

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Step
-from halfway.inspection.rules.common import Ways, found, kinds, place
+from halfway.inspection.rules.common import found, kinds, place
 
 INFERENCE = "A newer run ends this one wherever it is, also in the middle of {what}."
 HALVED = frozenset({Kind.DEPLOY, Kind.PUBLISH, Kind.MONEY, Kind.GIT})
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     for guard in case.flow.guards:
         step = next((one for one in ways.steps if guard.unit in ("", one.unit) and _is_halved(one)), None)
         if guard.cancels and step is not None:

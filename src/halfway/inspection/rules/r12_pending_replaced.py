@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Flow, Guard, Starting, Trigger
-from halfway.inspection.rules.common import Ways, found, place
+from halfway.inspection.rules.common import found, place
 
 GIVEN_UP = "While one run is under way, a second one gives up at once, and its {what} never happens."
 INFERENCE = "While one run is under way and another waits, a third one takes the place of the waiting one, whose {what} never happens."
@@ -17,7 +17,7 @@ _OF_EACH_THING = re.compile(r"github\.(?:ref|event\.release|run_id)|\binputs\.",
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     meant = next((trigger for trigger in case.flow.triggers if _each_is_meant(trigger)), None)
     if meant is None:
         return

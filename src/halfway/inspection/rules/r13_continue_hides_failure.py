@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, OnError, Step
-from halfway.inspection.rules.common import Ways, found, is_by_hand, kinds, line, only_tells, outward, tells_team
+from halfway.inspection.rules.common import found, is_by_hand, kinds, line, only_tells, outward, tells_team
 
 NEEDS = "When {what} fails, {later} goes on with a result that is not there."
 BESIDE = frozenset({"github.label", "github.pull.update"})
@@ -19,7 +19,7 @@ _ASKS = re.compile(r"\b(?:outcome|conclusion)\b")
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways, by_hand = Ways(case.flow), is_by_hand(case.flow)  # who has started it sees how it ends
+    ways, by_hand = case.ways, is_by_hand(case.flow)  # who has started it sees how it ends
     every = [one for one in ways.steps if not _ASKS.search(one.condition)]
     ids = frozenset(one.id for one in every)
     for step in ways.outward():

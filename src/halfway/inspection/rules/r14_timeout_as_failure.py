@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Kind, Mark, OnError, Receiver, Repeat, Step
-from halfway.inspection.rules.common import Ways, again_at, exposed, found, kinds, line, outward, retries
+from halfway.inspection.rules.common import again_at, exposed, found, kinds, line, outward, retries
+from halfway.inspection.ways import Ways
 
 RETRIED = "{what} is taken for failed after {seconds} seconds and done again, though it may have happened."
 BOOKED = "When the answer of {what} is lost, {then} follows as if it had not happened; nothing looks first."
@@ -15,7 +16,7 @@ BOOKS = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION, Kind.DELETE, Kind.N
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     for step in ways.outward():
         if not step.fallible or step.effect is None or step.effect.repeat is Repeat.SAFE or kinds(step) == FILE:
             continue
@@ -63,7 +64,7 @@ def _looks(ways: Ways, step: Step, then: Step) -> bool:
     look = then.guard
     if look is None or look.line < step.span.line:
         return False
-    return not any(one.span.line == look.line and step in ways.after(one) for one in ways.steps)
+    return not any(one.span.line == look.line and ways.is_after(one, step) for one in ways.steps)
 
 
 def _books(step: Step) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Mark
-from halfway.inspection.rules.common import Ways, found, is_by_hand, is_command, outward
+from halfway.inspection.rules.common import found, is_by_hand, is_command, outward
 
 EFFECT = "No timeout is set for {what}: when it hangs, nobody learns that the run has stopped halfway."
 WAIT = "The wait {what} has no end: when what it waits for never comes, nobody learns that the run has stopped halfway."
@@ -20,7 +20,7 @@ def check(case: Case) -> Iterator[Finding]:
     said: set[str] = set()
     # Who has started a program by hand sits in front of it, and sees that a command of it hangs.
     by_hand = is_by_hand(case.flow)
-    for step in Ways(case.flow).steps:
+    for step in case.ways.steps:
         waits = Mark.WAIT in step.marks
         if step.timeout is not None or not step.timeout_known or step.unit in said or not (waits or outward(step)):
             continue

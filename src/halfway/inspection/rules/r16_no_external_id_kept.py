@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import identified
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind
-from halfway.inspection.rules.common import Ways, found, is_row, kinds, named_only
+from halfway.inspection.rules.common import found, is_row, kinds, named_only
 
 INFERENCE = "The id that the receiver gives to {what} is kept nowhere: after a stop somebody has to search by hand for what was made."
 IN_THE_LOG = (
@@ -22,7 +22,7 @@ GIVES_ID = frozenset({Kind.CREATE, Kind.MONEY})
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for step in Ways(case.flow).outward():
+    for step in case.ways.outward():
         # What carries an identity of its own, or is looked for first, can be found without the receiver's id.
         if (
             not kinds(step) & GIVES_ID

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Step
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import Ways, found, kinds, line, outward
+from halfway.inspection.rules.common import found, kinds, line, outward
+from halfway.inspection.ways import Ways
 
 INFERENCE = "`{condition}` holds only in the run that did {earlier} itself; when that run stops before {what}, no later run does it."
 _DONE_NOW = re.compile(r"\boutputs?\.[\w-]*(?:published|released?|created|pushed|deployed|uploaded|sent|merged)\b", re.IGNORECASE)
@@ -16,7 +17,7 @@ MAKES = frozenset({Kind.PUBLISH, Kind.CREATE, Kind.DEPLOY, Kind.GIT, Kind.MONEY,
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     said: set[tuple[str, str]] = set()
     for step in ways.steps:
         if not outward(step) and step.opaque is None:
@@ -48,7 +49,7 @@ def _has_another_way(condition: str) -> bool:
 
 def _earlier(ways: Ways, step: Step) -> Step | None:
     """The effect whose output it waits for: the one that it names, or else the nearest before it."""
-    before = [one for one in ways.outward() if one.id != step.id and kinds(one) & MAKES and step in ways.after(one)]
+    before = [one for one in ways.outward() if one.id != step.id and kinds(one) & MAKES and ways.is_after(one, step)]
     named = [one for one in ways.steps if one.id in step.needs_output_of and outward(one)]
     ungated = [one for one in before if one.condition != step.condition]
     return next(reversed(named or ungated), None)

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Step
-from halfway.inspection.rules.common import Ways, found, kinds, line, tells_team
+from halfway.inspection.rules.common import found, kinds, line, tells_team
+from halfway.inspection.ways import Ways
 
 INFERENCE = "{what} says that it is done; when {later} fails after that, no repeat does it, and the effect is lost."
 MARKS = frozenset({Mark.CLAIM, Mark.CURSOR})
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     for claim in ways.steps:
         if Mark.CLAIM not in claim.marks:
             continue

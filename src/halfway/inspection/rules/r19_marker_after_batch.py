@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Mark, Repeating, Step
-from halfway.inspection.rules.common import Ways, again_at, exposed, found, line
+from halfway.inspection.rules.common import again_at, exposed, found, line
 
 TWICE = "A stop in the middle of the loop leaves {cursor} undone, and the next run does {what} again for all that were done."
 UNKNOWN = "A stop in the middle of the loop leaves {cursor} undone; whether {what} then has a second effect for those done is not known."
@@ -15,7 +15,7 @@ MARKS = frozenset({Mark.CURSOR, Mark.CLAIM})
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     for step in ways.outward():
         if not _in_loop(step) or step.marks & MARKS or not exposed(step):
             continue

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Flow, Kind, Mark, Step
-from halfway.inspection.rules.common import Ways, found, is_row, kinds, line, outward, stops
+from halfway.inspection.model import Kind, Mark, Step
+from halfway.inspection.rules.common import found, is_row, kinds, line, outward, stops
 from halfway.inspection.rules.undoing import matters_later, undoable
 
 ENGINE = "When {later} fails, {what} stays; the engine can undo, and nothing is registered for it."
@@ -14,30 +14,31 @@ MODELLED = "The failure of {later} has a way of its own, to {branch}, and {what}
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
+    recovered = {one.id for one in ways.steps if any(Mark.RECOVERY in back.marks for back in ways.failing(one))}
     for step in ways.outward():
         if not undoable(step) or step.undo is not None or Mark.RECOVERY in step.marks:
             continue
         if ways.is_aside(step):
             continue  # it is part of how a failure is dealt with
-        finding = _at(case.flow, ways, step)
+        finding = _at(case, step, recovered)
         if finding is not None:
             yield finding
 
 
-def _at(flow: Flow, ways: Ways, step: Step) -> Finding | None:
+def _at(case: Case, step: Step, recovered: Collection[str]) -> Finding | None:
+    ways = case.ways
     # What comes after it by a loop alone is about the next item, which leaves the last one whole.
     later = [one for one in ways.after(step) if one.order > step.order and stops(one) and matters_later(one)]
-    branches = [(one, ways.failing(one)) for one in later]
-    if any(Mark.RECOVERY in back.marks for _, branch in branches for back in branch):
+    if any(one.id in recovered for one in later):
         return None  # something is taken back; whether all of it is another rule's question
-    modelled = next(((one, branch[0]) for one, branch in branches if branch), None) or _chosen(later)
+    modelled = next(((one, ways.failing(one)[0]) for one in later if ways.failing(one)), None) or _chosen(later)
     if modelled is not None and Kind.MONEY in kinds(step):
         facts = line(modelled[0]), line(modelled[1])
         return found(RULE.id, Severity.BLOCKER, step, MODELLED, *facts, later=modelled[0].name, branch=modelled[1].name)
     if is_row(step):
         later = [one for one in later if outward(one)]  # a row of one's own that is followed by a look is whole
-    if later and flow.undoes:
+    if later and case.flow.undoes:
         # A row of one's own is written over or looked at again; what others were given is not.
         return found(RULE.id, Severity.LOW if is_row(step) else Severity.HIGH, step, ENGINE, line(later[0]), later=later[0].name)
     return None

@@ -6,21 +6,24 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Mark, Step
-from halfway.inspection.rules.common import Ways, found, line, place, stops
+from halfway.inspection.rules.common import found, line, place, stops
 from halfway.inspection.rules.undoing import covered, matters_later, undoable
+from halfway.inspection.ways import Ways
 
 SOME = "When {later} fails, {undone} is taken back and {what} is not."
 NOT_HERE = "When {later} fails, {what} is not taken back, though it is on another way."
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     said: set[str] = set()
+    taken_back = [step for step in ways.outward() if undoable(step) and Mark.RECOVERY not in step.marks]
     for later, branch in _failures(ways):
-        earlier = [step for step in ways.outward() if _is_earlier(ways, step, later)]
-        back = [step for step in earlier if covered(ways, step, branch)]
+        earlier = [step for step in taken_back if _is_earlier(ways, step, later)]
+        at = frozenset(one.id for one in branch)
+        back = {step.id: step for step in earlier if covered(ways, step, at)}
         for step in earlier:
-            finding = None if step in back or step.id in said else _at(step, later, back)
+            finding = None if step.id in back or step.id in said else _at(step, later, list(back.values())[:1])
             if finding is not None:
                 said.add(step.id)
                 yield finding
@@ -33,7 +36,7 @@ def _failures(ways: Ways) -> Iterator[tuple[Step, tuple[Step, ...]]]:
 
 
 def _is_earlier(ways: Ways, step: Step, later: Step) -> bool:
-    return step.order < later.order and undoable(step) and Mark.RECOVERY not in step.marks and ways.is_after(step, later)
+    return step.order < later.order and ways.is_after(step, later)
 
 
 def _at(step: Step, later: Step, back: list[Step]) -> Finding | None:

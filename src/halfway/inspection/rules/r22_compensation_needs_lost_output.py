@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.rules.common import Ways, found, place
+from halfway.inspection.rules.common import found, place
 
 INFERENCE = "When the answer of {what} is lost, {undo} has nothing to take back by, and fails just when it is needed."
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for step in Ways(case.flow).outward():
+    for step in case.ways.outward():
         if step.undo is not None and step.undo.reached and not step.undo.tolerant:
             yield found(RULE.id, Severity.HIGH, step, INFERENCE, place(step.undo.span, step), undo=step.undo.step)
 

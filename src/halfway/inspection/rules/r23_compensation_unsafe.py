@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import OnError, Step
-from halfway.inspection.rules.common import Ways, again_at, exposed, found, line, retries
+from halfway.inspection.rules.common import again_at, exposed, found, line, retries
+from halfway.inspection.ways import Ways
 
 TWICE = "When the answer of {undo} is lost, it is done again, and {what} is taken back a second time."
 UNKNOWN = "When the answer of {undo} is lost, it is done again; whether {what} is then taken back twice is not known."
@@ -17,7 +18,7 @@ ALONE = "When {undo} itself fails, nothing tries it again and nobody takes over:
 
 def check(case: Case) -> Iterator[Finding]:
     """Once of each undo, at the first of the effects that it takes back."""
-    ways, said = Ways(case.flow), set[str]()
+    ways, said = case.ways, set[str]()
     for step in ways.outward():
         back = _back(ways, step)
         finding = _at(ways, step, back) if back is not None and back.id not in said else None

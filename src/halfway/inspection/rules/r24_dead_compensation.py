@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.rules.common import Ways, found, place
+from halfway.inspection.rules.common import found, place
 
 INFERENCE = "{undo} is there to take back {what}, and no way of a failure leads to it: it never runs."
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for step in Ways(case.flow).outward():
+    for step in case.ways.outward():
         if step.undo is not None and not step.undo.reached:
             yield found(RULE.id, Severity.MEDIUM, step, INFERENCE, place(step.undo.span, step), undo=step.undo.step)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Step
-from halfway.inspection.rules.common import Ways, found, kinds
+from halfway.inspection.rules.common import found, kinds
+from halfway.inspection.ways import Ways
 
 OVERWRITES = "{what} is done on the way back and overwrites what others may have pushed since."
 OLDER = "{what} puts older values in the place of all that was written since, without a look at what is newer."
@@ -23,7 +24,7 @@ _COPY = re.compile(r"(?i)backup|\bbak\b|\.bak\b|snapshot|\bdump\b|\barchive\b|ë°
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     back = _on_the_way_back(ways, _WAY_BACK.search(case.flow.name) is not None)
     for step in back:
         text = _destroys(step) if step.guard is None else None

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Reversible, Step
-from halfway.inspection.rules.common import Ways, found, is_row, kinds, line, only_tells, outward, stops, told
+from halfway.inspection.rules.common import found, is_row, kinds, line, only_tells, outward, stops, told
+from halfway.inspection.ways import Ways
 
 INFERENCE = "{what} cannot be taken back without a trace, and is done before {later}, which may fail and seems not to need it."
 ASIDE = frozenset({Mark.CLAIM, Mark.CURSOR, Mark.FAILURE_NOTICE, Mark.RECOVERY})
@@ -21,13 +22,14 @@ BOOKKEEPING = frozenset({Kind.GIT})
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
+    movable = {one.id for one in ways.steps if _could_be_first(one)}
     for step in ways.outward():
         # A message that comes too early is the question of R-06.
         if only_tells(step) or not _is_final(step) or step.marks & ASIDE:
             continue
         needing = _needing(ways, step)
-        later = next((one for one in ways.after(step) if _could_be_first(one) and one.id not in needing and not _takes(one, step)), None)
+        later = next((one for one in ways.after(step) if one.id in movable and one.id not in needing and not _takes(one, step)), None)
         if later is not None:
             # What is deleted must often be gone before the next can be done.
             severity = Severity.LOW if kinds(later) == BOOKKEEPING or kinds(step) == frozenset({Kind.DELETE}) else Severity.MEDIUM

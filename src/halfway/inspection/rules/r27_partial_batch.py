@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeat, Step
-from halfway.inspection.rules.common import Ways, exposed, found, is_by_hand, is_command, is_queued, kinds, tells_team, told
+from halfway.inspection.rules.common import exposed, found, is_by_hand, is_command, is_queued, kinds, tells_team, told
 
 REFUSED = "When {what} stops after some of its items, doing it again fails at the first that is there already, and the rest stays undone."
 TWICE = "When {what} stops after some of its items, doing it again does those a second time."
@@ -27,7 +27,7 @@ _BATCH = re.compile(
 
 def check(case: Case) -> Iterator[Finding]:
     by_hand = is_by_hand(case.flow)
-    for step in Ways(case.flow).outward():
+    for step in case.ways.outward():
         if kinds(step) == FILE or (by_hand and is_command(step)):
             continue  # a line of a file of this machine; a tool of which nothing is known but that somebody runs it
         # What an agent does in its loop is no batch.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.model import Fact, Flow
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import Ways, found
+from halfway.inspection.rules.common import found
 
 FLOWS = "{what} takes {names}: in a start by hand or by the clock that is empty, or something else than is meant."
 IGNORED = "Nothing reads {names}: who starts it by hand names something, and the run heeds something else."
@@ -18,7 +18,7 @@ _FOR_PEOPLE = re.compile(r"(?i)reason|comment|note|message|description|log[-_]?l
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways, at_steps = Ways(case.flow), False
+    ways, at_steps = case.ways, False
     for step in ways.outward():
         names = step.extra.get("broken_inputs", "")
         if names:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.model import Fact, Flow, Mark, Repeating, Starting, Step
-from halfway.inspection.rules.common import Ways, answers, line, tells_team, told
+from halfway.inspection.rules.common import answers, line, tells_team, told
 
 INFERENCE = "When {what} fails, nothing in the files tells anybody: the half that is done stays until somebody happens to look."
 SCHEDULED = "When {what} fails, nothing in the files tells anybody: at most the one who last changed the schedule hears of it."
@@ -18,7 +18,7 @@ ALONE = frozenset({Starting.SCHEDULE, Starting.EVENT, Starting.POLL})
 
 def check(case: Case) -> Iterator[Finding]:
     flow = case.flow
-    steps = tuple(one for one in Ways(flow).outward() if not _by_hand(flow, one))
+    steps = tuple(one for one in case.ways.outward() if not _by_hand(flow, one))
     step = next((one for one in steps if not tells_team(one)), steps[0] if steps else None)
     if step is None or not flow.enabled or not flow.notice_expected or _somebody_hears(flow):
         return

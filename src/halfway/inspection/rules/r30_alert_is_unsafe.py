@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Kind, Mark, OnError, Starting, Step
-from halfway.inspection.rules.common import Ways, again, again_at, exposed, found, kinds
+from halfway.inspection.rules.common import again, again_at, exposed, found, kinds
+from halfway.inspection.ways import Ways
 
 EACH = "Each failure makes another one by {what}: nothing looks for the one that is open already, and the real one drowns in them."
 UNHEARD = "{what} is the only thing that tells of a failure, and when it fails itself that is passed over."
@@ -14,7 +15,7 @@ RETURNS = frozenset({Starting.SCHEDULE, Starting.EVENT, Starting.POLL})
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     notices = [step for step in ways.outward() if Mark.FAILURE_NOTICE in step.marks]
     for step in notices:
         repeated = _repeated(case, ways, step)
@@ -26,7 +27,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _repeated(case: Case, ways: Ways, notice: Step) -> list[Fact]:
     """Who brings the same failure about again: a retry of it or of what failed, the clock, the next event."""
-    failed = [one for one in ways.steps if notice in ways.failing(one)]
+    failed = [one for one in ways.steps if ways.is_failing(one, notice)]
     again_of = [fact for one in (notice, *failed) for repeat in again(one) if repeat.automatic for fact in again_at(repeat, one)]
     return [*again_of, *(Fact(one.span, one.quote) for one in case.flow.triggers if one.kind in RETURNS)]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
-from halfway.inspection.rules.common import Ways, line, place, told
+from halfway.inspection.rules.common import line, place, told
 
 INFERENCE = "Nothing is kept of a run that fails; whether {what} was done can then not be looked up."
 
 
 def check(case: Case) -> Iterator[Finding]:
-    flow, ways = case.flow, Ways(case.flow)
+    flow, ways = case.flow, case.ways
     step = next(ways.outward(), None)
     if flow.evidence_off is None or step is None:
         return

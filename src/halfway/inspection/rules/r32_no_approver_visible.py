@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Receiver, Starting, Step
-from halfway.inspection.rules.common import TABLES, Ways, answers, found, kinds, line, named_only, place, tells_team
+from halfway.inspection.rules.common import TABLES, answers, found, kinds, line, named_only, place, tells_team
+from halfway.inspection.ways import Ways
 
 NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
 UNNAMED = (
@@ -26,7 +27,7 @@ NOBODYS = ("github.comment", *TABLES)
 
 def check(case: Case) -> Iterator[Finding]:
     """Once of each flow, at the gravest of its effects."""
-    ways = Ways(case.flow)
+    ways = case.ways
     steps = [step for step in ways.outward() if _is_for_people(step)]
     gated = [step for step in ways.steps if step.gate is not None]
     let_pass = {one.id for gate in gated for one in (gate, *ways.after(gate))}
@@ -47,7 +48,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _unnamed(ways: Ways, steps: list[Step], gated: list[Step]) -> Iterator[Finding]:
     for step in steps:
-        gates = [one.gate for one in gated if one.gate is not None and (one is step or step in ways.after(one))]
+        gates = [one.gate for one in gated if one.gate is not None and (one is step or ways.is_after(one, step))]
         if gates and not any(gate.visible or gate.approver for gate in gates):
             yield found(RULE.id, Severity.LOW, step, UNNAMED, place(gates[0].span, *ways.steps))
             return

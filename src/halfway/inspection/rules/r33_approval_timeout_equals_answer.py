@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Gate, Span, Step
-from halfway.inspection.rules.common import Ways, found, line, outward, place, told
+from halfway.inspection.rules.common import found, line, outward, place, told
+from halfway.inspection.ways import Ways
 
 DECIDED = "When nobody answers {what} in time, the flow goes on as if somebody had decided, to {later}."
 ENDED = "When nobody answers {what} in time, the flow goes on as if somebody had decided."
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways, seen = Ways(case.flow), set[Span]()
+    ways, seen = case.ways, set[Span]()
     for step in ways.steps:
         gate = step.gate
         if gate is None or not gate.timeout_answers or gate.span in seen:

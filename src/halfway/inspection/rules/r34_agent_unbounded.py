@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Receiver, Repeating, Step
-from halfway.inspection.rules.common import OFFICIAL, Ways, found, kinds
+from halfway.inspection.rules.common import OFFICIAL, found, kinds
 
 ALLOWED = "An agent may do {what} by itself, as often as it decides, and nobody is asked."
 ENDLESS = "No limit is seen to the loop of {what}: neither a number of turns nor a person."
@@ -18,7 +18,7 @@ _UNKNOWN_TOOLS = frozenset({Kind.AGENT, Kind.UNKNOWN})
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for step in Ways(case.flow).outward():
+    for step in case.ways.outward():
         if Mark.AGENT_LOOP not in step.marks or step.gate is not None or step.extra.get("unattended") == "false":
             continue
         bounded = case.flow.format in LIMITED or _is_bounded(step)

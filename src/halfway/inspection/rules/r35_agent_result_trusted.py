@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Step
-from halfway.inspection.rules.common import Ways, found, kinds, line, outward, tells_team
+from halfway.inspection.rules.common import found, kinds, line, outward, tells_team
+from halfway.inspection.ways import Ways
 
 LOST = "The id of what {what} starts is kept nowhere: what the agent did stands in its own log only, as long as that is kept."
 AWAY = "{what} starts an agent elsewhere, and nothing waits for its end: the run ends well whatever the agent does."
@@ -17,7 +18,7 @@ _REQUEST = re.compile(r"^(?:POST|PUT)\b|\bgh agent-task create\b")
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     for step in ways.outward():
         # What an agent is allowed to do is no call of one.
         if Kind.AGENT not in kinds(step) or "unattended" in step.extra:

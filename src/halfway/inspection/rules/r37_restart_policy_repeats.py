@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeater, Repeating, Step
-from halfway.inspection.rules.common import OFFICIAL, Ways, again, again_at, exposed, found, kinds, outward
+from halfway.inspection.rules.common import OFFICIAL, again, again_at, exposed, found, kinds, outward
 
 TWICE = "The program is started again after a failure, and {what} then happens once more."
 UNKNOWN = "The program is started again after a failure; whether {what} then has a second effect is not known."
@@ -15,7 +15,7 @@ UNREAD = "The program is started again after a failure; what {what} does outside
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     for step in ways.steps:
         unread = step.opaque is not None and step.effect is None
         restart = next((one for one in again(step, Repeating.RESTART) if _is_written(one)), None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Flow, Starting, Step
-from halfway.inspection.rules.common import Ways, exposed, found, outward
+from halfway.inspection.rules.common import exposed, found, outward
 
 LONGER = "A run may take {longest} seconds and the next one begins after {period}: both then do {what}, and nothing keeps them apart."
 UNBOUNDED = "No limit of time is seen, and the next run begins after {period} seconds: both may do {what}, and nothing keeps them apart."
@@ -18,7 +18,7 @@ def check(case: Case) -> Iterator[Finding]:
     for trigger in case.flow.triggers:
         if trigger.kind is not Starting.SCHEDULE or trigger.period is None:
             continue
-        alone = [step for step in Ways(case.flow).steps if _matters(step) and not _is_kept_apart(case.flow, step)]
+        alone = [step for step in case.ways.steps if _matters(step) and not _is_kept_apart(case.flow, step)]
         step = next((one for one in alone if exposed(one)), alone[0] if alone else None)
         longest = _longest(case.flow)
         if step is None or trigger.period >= (SHORT if longest is None else longest):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeating, Step
-from halfway.inspection.rules.common import Ways, again, answers, exposed, found, is_queued, kinds, tells_team
+from halfway.inspection.rules.common import again, answers, exposed, found, is_queued, kinds, tells_team
 from halfway.inspection.rules.delivering import repeated_at
 
 TWICE = "An event is delivered again when its receipt is not confirmed in time; {what} then happens twice, as nothing knows it again."
@@ -15,11 +15,11 @@ UNKNOWN = "An event is delivered again when its receipt is not confirmed in time
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     claims = [step for step in ways.steps if Mark.CLAIM in step.marks]
     for step in ways.outward():
         repeat = next((one for one in again(step, Repeating.REDELIVERY) if one.automatic), None)
-        known = step in claims or any(step in ways.after(claim) for claim in claims)
+        known = step in claims or any(ways.is_after(claim, step) for claim in claims)
         # What was not read is the question of R-44.
         if repeat is None or known or step.opaque is not None or not exposed(step):
             continue

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeat, Starting, Step
-from halfway.inspection.rules.common import Ways, again, found, place, told
+from halfway.inspection.rules.common import again, found, place, told
 
 TWICE = "{what} is looked for first, and that is no proof: one that was made a moment ago may not be found yet, and a second follows."
 UNKNOWN = (
@@ -22,7 +22,7 @@ REFUSING = (Repeat.SAFE, Repeat.REJECTS, Repeat.MERGES)
 
 def check(case: Case) -> Iterator[Finding]:
     meets = any(trigger.kind in MEETING for trigger in case.flow.triggers)
-    for step in Ways(case.flow).outward():
+    for step in case.ways.outward():
         if step.guard is None or step.guard_is_proof or not _needs_it(step):
             continue
         if meets or any(one.automatic for one in again(step)):

@@ -8,7 +8,7 @@ from halfway.inspection.assessing import to_customer, weight
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.judging import outcome, ran_as
 from halfway.inspection.model import Fact, Outcome, Step
-from halfway.inspection.rules.common import OFFICIAL, Ways, found, kinds, tells_team
+from halfway.inspection.rules.common import OFFICIAL, found, kinds, tells_team
 
 LANDED = "The log shows that {what} was done and that {later} was not finished: the run {run} is half done."
 OPEN = "The log shows that {what} was begun and not how it ended: it may have happened, and the run {run} may be half done."
@@ -19,7 +19,7 @@ def check(case: Case) -> Iterator[Finding]:
     """Once of a run, at the gravest of the effects that stand in the log."""
     if case.run is None:
         return
-    steps = Ways(case.flow).steps
+    steps = case.ways.steps
     broken = next((one for one in steps if outcome(case, one) is Outcome.UNKNOWN), None)
     if broken is None:
         return

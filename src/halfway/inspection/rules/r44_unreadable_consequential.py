@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Flow, Kind, Repeater, Repeating, Step, Unread
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import Ways, again, found, kinds, named_only, outward, place, tells_team
+from halfway.inspection.rules.common import again, found, kinds, named_only, outward, place, tells_team
 from halfway.inspection.rules.delivering import repeated_at
 
 ONCE = "{unread} was not read: what it does outside, and whether doing it again is harmless, is not known."
@@ -24,7 +24,7 @@ MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = Ways(case.flow)
+    ways = case.ways
     gravest: dict[str, Finding] = {}
     for step in ways.steps:
         if step.opaque is None or "gone" in step.extra or tells_team(step) or _only_reads(step):

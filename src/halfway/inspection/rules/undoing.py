@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from halfway.inspection.model import Kind, Reversible, Step
-from halfway.inspection.rules.common import Ways, kinds, only_tells
+from halfway.inspection.rules.common import kinds, only_tells
+from halfway.inspection.ways import Ways
 
 TAKEN_BACK = frozenset({Kind.MONEY, Kind.RECORD, Kind.CREATE, Kind.DEPLOY})
 REVERSIBLE = frozenset({Reversible.YES, Reversible.WINDOW, Reversible.FORWARD})
@@ -21,9 +24,9 @@ def matters_later(step: Step) -> bool:
     return not only_tells(step)
 
 
-def covered(ways: Ways, step: Step, branch: tuple[Step, ...]) -> bool:
+def covered(ways: Ways, step: Step, branch: Collection[str]) -> bool:
     """Whether the effect is taken back on this way; what no edge leads to is called by the engine."""
     if step.undo is None or not step.undo.reached:
         return False
-    named = [one for one in ways.steps if step.undo.step in (one.name, one.id) and ways.entered(one)]
-    return not named or any(one in branch for one in named)
+    named = [one for one in ways.named(step.undo.step) if ways.entered(one)]
+    return not named or any(one.id in branch for one in named)
