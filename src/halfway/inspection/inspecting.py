@@ -72,6 +72,7 @@ class Inspector:
             except (Unreadable, RecursionError) as error:
                 taken = True
                 gathered.skipped.append(Skip(source.path, f"{reader.name}: {error}"))
+        source.kept.clear()
         # A file that nobody could read as what it is called is told: it may be the one that matters.
         why = source.unread.get(READ_AS.get(PurePosixPath(source.path).suffix, ""))
         if not taken and why is not None:

@@ -116,6 +116,7 @@ class Source:
     path: str  # as it is shown
     text: str
     unread: dict[str, str] = field(default_factory=dict[str, str], compare=False)  # by kind, why it could not be read as that
+    kept: dict[str, Any] = field(default_factory=dict[str, Any], compare=False)  # what readers have made of it; let go with its flows
     _quotes: dict[int, str] = field(default_factory=dict[int, str], compare=False)  # an export is often one line, and each step quotes it
 
     @cached_property

@@ -5,12 +5,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Protocol
 
 from halfway.inspection.knowledge import Knowledge
-from halfway.inspection.model import Flow, RunLog
+from halfway.inspection.model import Flow, RunLog, Span
 from halfway.inspection.source import Source
 
 # A composite action finds the files beside it by this.
@@ -23,6 +24,7 @@ class Given:
 
     sources: Mapping[str, Source]
     knowledge: Knowledge
+    _first: dict[re.Pattern[str], Span | None] = field(default_factory=dict[re.Pattern[str], Span | None], compare=False)
 
     def beside(self, source: Source, reference: str) -> Source | None:
         """The file that a relative reference of another one means, from its folder or from any folder above it."""
@@ -32,6 +34,25 @@ class Given:
             if found is not None:
                 return found
         return None
+
+    def first(self, pattern: re.Pattern[str], ending: str) -> Span | None:
+        """The first place in the files with this ending where a setting stands; looked for once."""
+        if pattern not in self._first:
+            files = (source for path, source in self.sources.items() if path.endswith(ending))
+            self._first[pattern] = next((_place(source, one) for source in files if (one := pattern.search(source.text))), None)
+        return self._first[pattern]
+
+    @cached_property
+    def modules(self) -> Mapping[str, tuple[str, ...]]:
+        """The paths of the Python files, by the last name of what imports them."""
+        found: dict[str, list[str]] = {}
+        for path in (PurePosixPath(one) for one in self.sources if one.endswith(".py")):
+            found.setdefault(path.parent.name if path.name == "__init__.py" else path.stem, []).append(path.as_posix())
+        return {name: tuple(paths) for name, paths in found.items()}
+
+
+def _place(source: Source, found: re.Match[str]) -> Span:
+    return source.span(source.text.count("\n", 0, found.end()) + 1)
 
 
 class Reader(Protocol):

@@ -12,7 +12,7 @@ from halfway.inspection.formats import Given
 from halfway.inspection.formats.halfway.bodies import bearing, mistakes_errors, outputs, seen
 from halfway.inspection.formats.halfway.declared import FORMAT, SECOND, Definition, Told, flow_of
 from halfway.inspection.formats.python.frames import Frame, dotted, keyword, number, text, truth
-from halfway.inspection.formats.python.names import Function, Module, parsed, statements
+from halfway.inspection.formats.python.names import Function, Module, module_of, statements
 from halfway.inspection.formats.python.starting import period
 from halfway.inspection.model import Fact, Flow, RunLog, Starting, Trigger, Unread
 from halfway.inspection.source import Source, Unreadable
@@ -41,14 +41,14 @@ class HalfwayReader:
         if not _IMPORT.search(source.text):
             return False
         try:
-            module = Module(source, parsed(source.text))
+            module = module_of(source)
         except Unreadable:
             return False
         return any(True for scope in _scopes(module) for _ in _homes(scope))
 
     def flows(self, source: Source, given: Given, /) -> Iterator[Flow]:
         """The workflows, in the order of the file."""
-        module = Module(source, parsed(source.text))
+        module = module_of(source)
         for scope in _scopes(module):
             homes = dict(_homes(scope))
             for name, call in homes.items():

@@ -13,7 +13,7 @@ from halfway.inspection.formats.python.frames import Frame, entries, keyword, te
 from halfway.inspection.formats.python.identity import identity
 from halfway.inspection.formats.python.kept import kept, results
 from halfway.inspection.formats.python.names import Module, Program
-from halfway.inspection.formats.python.undoing import undo
+from halfway.inspection.formats.python.undoing import Undoing
 from halfway.inspection.formats.python.walk import Found, Walk
 from halfway.inspection.model import (
     Bearing,
@@ -81,10 +81,11 @@ def steps(walk: Walk) -> tuple[tuple[Step, ...], tuple[Edge, ...]]:
     shown = [index for index, at in enumerate(home) if at == index]
     ids = _ids([every[index] for index in shown])
     named = {id(every[index]): every[index].name for index in shown}
+    undoing = Undoing(every, named)
     given = [frozenset(results(one.node, one.statement)) for one in every]
     made: list[Step] = []
     for order, index in enumerate(shown):
-        step = _step(every[index], every, named, walk.program)
+        step = _step(every[index], undoing, walk.program)
         made.append(replace(step, id=ids[order], order=order, needs_output_of=_needs(every, given, index, shown, ids)))
     at = {index: ids[order] for order, index in enumerate(shown)}
     return tuple(made), tuple(_edges(walk, home, at))
@@ -198,7 +199,7 @@ def _needs(every: list[Found], given: list[frozenset[str]], index: int, shown: l
     )
 
 
-def _step(found: Found, every: list[Found], named: dict[int, str], program: Program) -> Step:
+def _step(found: Found, undoing: Undoing, program: Program) -> Step:
     around, frame = found.around, found.around.frame
     span = frame.module.span(found.node, at=frame.name)
     effect = _told_to(found) if found.seen is not None else None
@@ -231,7 +232,7 @@ def _step(found: Found, every: list[Found], named: dict[int, str], program: Prog
         kept=kept(found.node, found.statement, frame) if outward and isinstance(found.node, ast.expr) else (),
         guard=guard[0] if guard else None,
         guard_is_proof=guard[1] if guard else True,
-        undo=undo(found, every, named) if outward and not around.handles else None,
+        undo=undoing.of(found) if outward and not around.handles else None,
         gate=found.gate,
         opaque=found.opaque,
         condition=quoted(around.condition),

@@ -16,7 +16,8 @@ from halfway.inspection.formats import Given
 from halfway.inspection.model import Fact, Span
 from halfway.inspection.source import Source, Unreadable
 
-LONGEST = 2_000_000  # characters of a file
+LONGEST = 2**19  # characters of a file
+MOST_NODES = 200_000  # of its tree
 HOPS = 4  # from a name to what it was made of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -25,15 +26,18 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def parsed(text: str) -> ast.Module:
     """The text as Python; raises Unreadable. Nothing of it is executed."""
     if len(text) > LONGEST:
-        raise Unreadable(f"it has more than {LONGEST:,} characters")
+        raise Unreadable("it is Python of more than 512 KiB")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what the author of the text is warned of is no warning of ours
-            return _tree(text)
+            tree = _tree(text)
     except SyntaxError as error:
         raise Unreadable(f"line {error.lineno or 1}: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise Unreadable(f"it cannot be parsed: {type(error).__name__}") from error
+    if len(text) > MOST_NODES and any(number > MOST_NODES for number, _ in enumerate(ast.walk(tree))):
+        raise Unreadable(f"it has more than {MOST_NODES:,} parts")
+    return tree
 
 
 _BARE = re.compile(r"(?m)^([ \t]*except\*?[ \t]+)([\w.]+(?:[ \t]*,[ \t]*[\w.]+)+)([ \t]*:)")
@@ -172,6 +176,20 @@ class Module:
         return self.source.fact(self.span(node))
 
 
+def module_of(source: Source) -> Module:
+    """The file as Python, parsed once; raises Unreadable."""
+    if "python" not in source.kept:
+        try:
+            source.kept["python"] = Module(source, parsed(source.text))
+        except Unreadable as error:
+            source.kept["python"] = error
+    found = source.kept["python"]
+    if isinstance(found, Unreadable):
+        raise found
+    assert isinstance(found, Module)
+    return found
+
+
 def _own(target: ast.expr) -> str:
     """The x of `self.x`."""
     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in ("self", "cls"):
@@ -233,18 +251,15 @@ class Program:
     def module(self, source: Source) -> Module | None:
         if source.path not in self._modules:
             try:
-                self._modules[source.path] = Module(source, parsed(source.text))
+                self._modules[source.path] = module_of(source)
             except Unreadable:
                 self._modules[source.path] = None
         return self._modules[source.path]
 
-    def keep(self, module: Module) -> None:
-        """Takes a module that is parsed already."""
-        self._modules[module.source.path] = module
-
-    def modules(self) -> Iterator[Module]:
+    def modules(self, *words: str) -> Iterator[Module]:
+        """The modules in which one of the words stands; the others need not be parsed."""
         for path, source in self.given.sources.items():
-            if path.endswith(".py") and (found := self.module(source)) is not None:
+            if path.endswith(".py") and any(word in source.text for word in words) and (found := self.module(source)) is not None:
                 yield found
 
     def function(self, dotted: str, asking: Module, hops: int = HOPS) -> tuple[Module, str] | None:
@@ -261,10 +276,9 @@ class Program:
 
     def _file(self, path: str, asking: Module) -> Module | None:
         folder = posixpath.dirname(asking.source.path)
+        ends = (f"{path}.py", f"{path}/__init__.py")
         fits = [
-            one
-            for one in self.given.sources
-            if any(one == end or one.endswith("/" + end) for end in (f"{path}.py", f"{path}/__init__.py")) and one.endswith(".py")
+            one for one in self.given.modules.get(path.rpartition("/")[2], ()) if any(one == end or one.endswith("/" + end) for end in ends)
         ]
         fits.sort(key=lambda one: (-len(posixpath.commonprefix([one, folder])), len(one), one))
         return self.module(self.given.sources[fits[0]]) if fits else None

@@ -98,7 +98,7 @@ class _Prefect:
 def _rollbacks(program: Program) -> dict[str, tuple[str, Span]]:
     """By task, what its `on_rollback` does."""
     found: dict[str, tuple[str, Span]] = {}
-    for module in program.modules():
+    for module in program.modules("on_rollback"):
         for name, function in module.functions.items():
             for decorator in function.decorator_list:
                 if isinstance(decorator, ast.Attribute) and decorator.attr == "on_rollback":

@@ -127,7 +127,7 @@ def _automatic(queued: Queued, top: Frame, span: Span, program: Program) -> Iter
             late = keyword(call, "acks_late") if call else None
             if truth(late):
                 yield Repeater(Repeating.REDELIVERY, automatic=True, bound=None, span=_at(late, top))
-            elif late is None and (told := _everywhere(_ACKS_LATE, program)) is not None:
+            elif late is None and (told := program.given.first(_ACKS_LATE, ".py")) is not None:
                 yield Repeater(Repeating.REDELIVERY, automatic=True, bound=None, span=told, default=True)
         case "dramatiq":
             given = keyword(call, "max_retries") if call else None
@@ -235,14 +235,5 @@ def _limit(queued: Queued, top: Frame) -> float | None:
     return number(keyword(queued.call, "soft_time_limit", "time_limit", "timeout"), top)
 
 
-def _everywhere(pattern: re.Pattern[str], program: Program) -> Span | None:
-    """The first place in the given files where a setting stands."""
-    for source in program.given.sources.values():
-        found = pattern.search(source.text) if source.path.endswith(".py") else None
-        if found is not None:
-            return source.span(source.text.count("\n", 0, found.end()) + 1)
-    return None
-
-
 def _notice(program: Program) -> Span | None:
-    return _everywhere(_NOTICE, program)
+    return program.given.first(_NOTICE, ".py")

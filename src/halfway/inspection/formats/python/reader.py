@@ -10,7 +10,7 @@ from halfway.inspection.formats import Given
 from halfway.inspection.formats.python import airflow, dbos, prefect, queues, scripts, temporal
 from halfway.inspection.formats.python.building import FORMAT
 from halfway.inspection.formats.python.frames import Frame, dotted
-from halfway.inspection.formats.python.names import Module, Program, parsed
+from halfway.inspection.formats.python.names import Module, Program, module_of
 from halfway.inspection.formats.python.starting import decorated
 from halfway.inspection.model import Flow, RunLog
 from halfway.inspection.source import Source, Unreadable
@@ -34,7 +34,7 @@ class PythonReader:
         if not _MARK.search(source.text) and not first.startswith("#!"):
             return False
         try:
-            tree = parsed(source.text)
+            tree = module_of(source).tree
         except Unreadable as error:
             source.unread["python"] = str(error)
             return "python" in first or source.path.endswith(".py")
@@ -43,8 +43,7 @@ class PythonReader:
     def flows(self, source: Source, given: Given) -> Iterator[Flow]:
         """The automations of the file; raises Unreadable if it cannot be parsed."""
         program = Program(given)
-        module = Module(source, parsed(source.text))
-        program.keep(module)
+        module = module_of(source)
         try:
             yield from list(_flows(module, program))
         except RecursionError as error:

@@ -39,10 +39,11 @@ def flows(module: Module, program: Program, taken: frozenset[str]) -> Iterator[F
     if whole is not None:
         reached = {one.span.at for one in whole.steps}
         yield whole
-    for name, function in module.functions.items():
+    jobs = _jobs(module)
+    for name in module.functions:
         if name in taken or name in reached:
             continue
-        made = _function(name, function, module, program)
+        made = _function(name, module, program, jobs.get(name))
         if made is not None and any(_matters(step) for step in made.steps):
             yield made
 
@@ -102,9 +103,9 @@ def _inputs(module: Module) -> Iterator[str]:
             yield text(node.args[-1], Frame(module)).lstrip("-")
 
 
-def _function(name: str, function: Function, module: Module, program: Program) -> Flow | None:
-    top = Frame(module)
-    start = _job(name, module) or _handler(function, module)
+def _function(name: str, module: Module, program: Program, job: ast.Call | None) -> Flow | None:
+    top, function = Frame(module), module.functions[name]
+    start = _job(function, module, job) or _handler(function, module)
     again = decorators(function, top)
     if start is None and not again:
         return None
@@ -131,21 +132,27 @@ def _handler(function: Function, module: Module) -> Start | None:
     return None
 
 
-def _job(name: str, module: Module) -> Start | None:
+def _jobs(module: Module) -> dict[str, ast.Call]:
+    """By function, where it is first made a job of APScheduler or of `schedule`."""
+    top, found = Frame(module), dict[str, ast.Call]()
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("add_job", "do") and node.args:
+            found.setdefault(dotted(node.args[0], top), node)
+    return found
+
+
+def _job(function: Function, module: Module, made: ast.Call | None) -> Start | None:
     """A job of APScheduler or of `schedule`."""
     top = Frame(module)
-    function = module.functions[name]
     for called, decorator in decorated(function, top):
         if called.rpartition(".")[2] == "scheduled_job" and isinstance(decorator, ast.Call):
             plan, again = scheduled(module, decorator, _interval(decorator, top))
             return plan, (again,), "apscheduler"
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("add_job", "do") and node.args:
-            if dotted(node.args[0], top) != name:
-                continue
-            plan, again = scheduled(module, node, _interval(node, top) if node.func.attr == "add_job" else _every(node.func.value, top))
-            return plan, (again,), "apscheduler" if node.func.attr == "add_job" else "schedule"
-    return None
+    if made is None or not isinstance(made.func, ast.Attribute):
+        return None
+    added = made.func.attr == "add_job"
+    plan, again = scheduled(module, made, _interval(made, top) if added else _every(made.func.value, top))
+    return plan, (again,), "apscheduler" if added else "schedule"
 
 
 def _interval(call: ast.Call, frame: Frame) -> float | None:

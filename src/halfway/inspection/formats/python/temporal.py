@@ -86,7 +86,7 @@ def _alone(name: str, module: Module, program: Program) -> Flow:
 def _called(program: Program) -> set[str]:
     """The names of all activities that given workflows call."""
     found: set[str] = set()
-    for module in program.modules():
+    for module in program.modules(*_ACTIVITIES):
         for node in ast.walk(module.tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ACTIVITIES and node.args:
                 first = node.args[0]
@@ -144,13 +144,19 @@ class _Temporal:
         if isinstance(expr, ast.Constant):
             name = str(expr.value)
             return name, next(
-                ((one, key) for one in self.program.modules() for key in one.functions if key.rpartition(".")[2] == name), None
+                ((one, key) for one in self.program.modules(name) for key in one.functions if key.rpartition(".")[2] == name), None
             )
         name = dotted(expr, frame).rpartition(".")[2] or "activity"
         target = walk.target(expr, frame)
         if target is None and isinstance(expr, ast.Attribute):
             whole = next(
-                ((one, key) for one in self.program.modules() for key in one.functions if key == f"{_class(expr, frame)}.{expr.attr}"), None
+                (
+                    (one, key)
+                    for one in self.program.modules(expr.attr)
+                    for key in one.functions
+                    if key == f"{_class(expr, frame)}.{expr.attr}"
+                ),
+                None,
             )
             return name, whole
         return name, target

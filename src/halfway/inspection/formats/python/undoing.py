@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 
 from halfway.inspection.formats.python.frames import Frame, dotted
 from halfway.inspection.formats.python.kept import results
 from halfway.inspection.formats.python.marks import takes_back
+from halfway.inspection.formats.python.names import Function
 from halfway.inspection.formats.python.walk import Found
 from halfway.inspection.model import Repeating, Undo
 
@@ -18,21 +20,51 @@ _VERBS = re.compile(
 )
 
 
-def undo(found: Found, every: Sequence[Found], named: dict[int, str]) -> Undo | None:
-    """What takes the effect back; None if nothing does."""
-    for back in every:
-        if back.around.handles in found.around.tries and takes_back(back.name) and _pairs(found, back, every):
-            return _made(found, back, named[id(back)])
-    return _stacked(found)
+class Undoing:
+    """The handlers of one automation; for which effects each is there is found out once."""
 
+    def __init__(self, every: Sequence[Found], named: Mapping[int, str]) -> None:
+        self._named = named
+        self._backs = [one for one in every if one.around.handles and takes_back(one.name)]
+        self._tried: dict[int, list[Found]] = {}  # by try block, the effects in its body
+        for one in every:
+            for block in one.around.tries if one.seen and one.seen.effect.outward else ():
+                self._tried.setdefault(block, []).append(one)
+        self._given = {id(one): frozenset(results(one.node, one.statement)) for tried in self._tried.values() for one in tried}
+        self._nouns = {id(one): _noun(one.name) for tried in self._tried.values() for one in tried}
+        self._paired: dict[int, frozenset[int]] = {}
+        self._pushed: dict[Function | None, tuple[list[ast.Call], list[int]]] = {}
 
-def _pairs(found: Found, back: Found, every: Sequence[Found]) -> bool:
-    rivals = [one for one in every if one.seen and one.seen.effect.outward and back.around.handles in one.around.tries]
-    users = [one for one in rivals if _uses(back, one)]
-    if users:
-        return found in users
-    alike = [one for one in rivals if _noun(one.name) & _noun(back.name)]
-    return found in alike if alike else len(rivals) == 1
+    def of(self, found: Found) -> Undo | None:
+        """What takes the effect back; None if nothing does."""
+        for back in self._backs:
+            if back.around.handles in found.around.tries and id(found) in self._pairs(back):
+                return _made(found, back, self._named[id(back)])
+        return self._stacked(found)
+
+    def _pairs(self, back: Found) -> frozenset[int]:
+        if id(back) not in self._paired:
+            rivals = self._tried.get(back.around.handles, [])
+            used, noun = _names(back), _noun(back.name)
+            pairs = [one for one in rivals if used & self._given[id(one)]] or [one for one in rivals if noun & self._nouns[id(one)]]
+            self._paired[id(back)] = frozenset(id(one) for one in pairs or (rivals if len(rivals) == 1 else ()))
+        return self._paired[id(back)]
+
+    def _stacked(self, found: Found) -> Undo | None:
+        """`undos.append(cancel)` beside the effect, and a loop over them; without the loop it is never reached."""
+        frame = found.around.frame
+        nodes = frame.module.inside(frame.function)
+        if frame.function not in self._pushed:
+            pushes = [node for node in nodes if isinstance(node, ast.Call) and _pushes(node)]
+            self._pushed[frame.function] = pushes, _lines_of_awaits(nodes) if pushes else []
+        pushes, lines = self._pushed[frame.function]
+        effects = sorted({found.statement.lineno, *lines})
+        for push in pushes:
+            nearest = _nearest(effects, push.lineno)
+            if nearest == found.statement.lineno and push.args:
+                name = _pushed(push.args[0], frame)
+                return Undo(name, frame.module.span(push), reached=_unwound(push, nodes, frame))
+        return None
 
 
 def _noun(name: str) -> set[str]:
@@ -46,9 +78,8 @@ def _noun(name: str) -> set[str]:
     }
 
 
-def _uses(back: Found, forward: Found) -> bool:
-    names = {one.id for one in ast.walk(back.node) if isinstance(one, ast.Name)}
-    return bool(names & set(results(forward.node, forward.statement)))
+def _names(found: Found) -> set[str]:
+    return {one.id for one in ast.walk(found.node) if isinstance(one, ast.Name)}
 
 
 def _made(found: Found, back: Found, name: str) -> Undo:
@@ -58,27 +89,17 @@ def _made(found: Found, back: Found, name: str) -> Undo:
 
 def _tolerant(found: Found, back: Found) -> bool:
     """Without the answer of the effect the undo still works: it does not use it, or asks first whether there is one."""
-    used = {one.id for one in ast.walk(back.node) if isinstance(one, ast.Name)} & set(results(found.node, found.statement))
+    used = _names(back) & set(results(found.node, found.statement))
     return all(re.search(rf"\b{re.escape(name)}\b", back.around.condition) is not None for name in used)
 
 
 # ── lists of undos ──
 
 
-def _stacked(found: Found) -> Undo | None:
-    """`undos.append(cancel)` beside the effect, and a loop over them; without the loop it is never reached."""
-    frame = found.around.frame
-    nodes = frame.module.inside(frame.function)
-    pushes = [node for node in nodes if isinstance(node, ast.Call) and _pushes(node)]
-    if not pushes:
-        return None
-    effects = sorted({found.statement.lineno, *(_lines_of_awaits(nodes))})
-    for push in pushes:
-        nearest = min(effects, key=lambda line: (abs(line - push.lineno), line))
-        if nearest == found.statement.lineno and push.args:
-            name = _pushed(push.args[0], frame)
-            return Undo(name, frame.module.span(push), reached=_unwound(push, nodes, frame))
-    return None
+def _nearest(lines: Sequence[int], to: int) -> int:
+    """Of the sorted lines the nearest, of two the earlier one."""
+    place = bisect_right(lines, to)
+    return min(lines[max(0, place - 1) : place + 1], key=lambda line: (abs(line - to), line))
 
 
 def _lines_of_awaits(nodes: Sequence[ast.AST]) -> list[int]:

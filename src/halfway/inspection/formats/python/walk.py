@@ -19,6 +19,8 @@ from halfway.inspection.model import Fact, Gate, Mark, OnError, Repeater, Repeat
 
 DEEPEST = 5  # calls into calls
 MOST = 2_000  # things found in one automation
+MOST_EDGES = 10_000  # beyond these, only what was found last leads on
+NEAREST = 20
 Tips = frozenset[tuple[int, When]]
 
 
@@ -232,7 +234,9 @@ class Walk:
     def add(self, found: Found) -> None:
         index = len(self.found)
         self.found.append(found)
-        for before, when in self.tips:
+        # What may be passed over leads to all that comes later, each to each.
+        tips = self.tips if len(self.edges) < MOST_EDGES else sorted(self.tips)[-NEAREST:]
+        for before, when in tips:
             self.edges.setdefault((before, index), when)
         self.tips = frozenset({(index, When.SUCCESS)})
 
