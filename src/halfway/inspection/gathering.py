@@ -23,6 +23,8 @@ ENDINGS = frozenset({
     ".yml", ".yaml", ".json", ".py", ".sh", ".bash", ".ts", ".mts", ".tsx", ".mdx", ".md", ".bpmn", ".xml", ".timer", ".service", ".cron",
     ".toml", ".log", ".txt", ".jsonl",
 })  # fmt: skip
+WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0)  # for what it may have become since it was looked at
+WITHOUT_LINK = getattr(os, "O_NOFOLLOW", 0)
 NAMES = frozenset({"crontab", "Makefile"})
 SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "dist", "build", "vendor", ".tox", ".mypy_cache"})
 
@@ -87,9 +89,15 @@ def read_one(path: Path, *, named: bool) -> str:
 
 
 def _files(path: Path, found: Gathered) -> Iterator[tuple[Path, bool]]:
-    if not path.exists():
+    try:
+        kind = path.stat().st_mode
+    except FileNotFoundError:
         found.skipped.append(Skip(str(path), "it does not exist"))
-    elif path.is_dir():
+        return
+    except (OSError, ValueError) as error:  # a name that is too long, that no file can have, or that leads around in a circle
+        found.skipped.append(_skip(error, path))
+        return
+    if stat.S_ISDIR(kind):
         for file in _walk(path, found):
             yield file, False
     else:
@@ -98,7 +106,7 @@ def _files(path: Path, found: Gathered) -> Iterator[tuple[Path, bool]]:
 
 def _walk(root: Path, found: Gathered) -> Iterator[Path]:
     depth = len(root.parts)
-    for folder, folders, files in os.walk(root, followlinks=False, onerror=lambda error: found.skipped.append(_skip(error))):
+    for folder, folders, files in os.walk(root, followlinks=False, onerror=lambda error: found.skipped.append(_skip(error, root))):
         here = Path(folder)
         folders[:] = sorted(name for name in folders if name not in SKIPPED) if len(here.parts) - depth < DEEPEST else []
         yield from (here / name for name in sorted(files) if Path(name).suffix in ENDINGS or name in NAMES)
@@ -114,21 +122,20 @@ def _name(path: Path, found: Gathered) -> str:
     return next(name for name in names if name not in found.sources)
 
 
-def _skip(error: OSError) -> Skip:
-    return Skip(str(error.filename), error.strerror or type(error).__name__)
+def _skip(error: OSError | ValueError, path: Path) -> Skip:
+    if isinstance(error, ValueError):
+        return Skip(str(path), "no file can be called so")
+    return Skip(str(error.filename or path), error.strerror or type(error).__name__)
 
 
 def _read(path: Path, found: Gathered, *, named: bool) -> Source | None:
     try:
-        # A pipe or a device would never end, and a link inside of a folder may lead out of it.
-        mode = (path.stat() if named else path.lstat()).st_mode
-        if not stat.S_ISREG(mode):
-            found.skipped.append(Skip(str(path), "it is no file"))
-            return None
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        found.skipped.append(_skip(error))
+        content = _content(path, named=named)
+    except (OSError, ValueError) as error:
+        found.skipped.append(_skip(error, path))
+        return None
+    if content is None:
+        found.skipped.append(Skip(str(path), "it is no file"))
         return None
     if named and content.startswith(MAGIC):
         return _database(path, found)
@@ -148,6 +155,15 @@ def _server(url: str, found: Gathered) -> None:
         found.sources[name] = Source(name, dump_server(url))
     except Unreadable as error:
         found.skipped.append(Skip(name, str(error)))
+
+
+def _content(path: Path, *, named: bool) -> bytes | None:
+    """What stands in it, as far as it is read; None if it is no file."""
+    # A pipe or a device would never end, and a link inside of a folder may lead out of it; what is looked at is what is opened.
+    if not stat.S_ISREG((path.stat() if named else path.lstat()).st_mode):
+        return None
+    with open(os.open(path, os.O_RDONLY | WITHOUT_WAITING | (0 if named else WITHOUT_LINK)), "rb") as file:
+        return (file.read(LARGEST + 1) or b"") if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
 
 
 def _database(path: Path, found: Gathered) -> Source | None:

@@ -19,6 +19,9 @@ from halfway.inspection.source import Source, Unreadable
 from halfway.inspection.suppressing import Suppression, Suppressions, unmatched, weighed
 
 MOST_STEPS = 1_000  # of a flow
+MOST_EDGES = 20_000
+MOST_FLOWS = 1_000  # of a file
+MOST_IN_FILE = 3_000  # steps of all of them
 READ_AS = {".yml": "yaml", ".yaml": "yaml", ".json": "json", ".py": "python"}
 
 
@@ -107,9 +110,17 @@ class Inspector:
 
 def _bounded(flows: Iterator[Flow]) -> Iterator[Flow]:
     """Who may come after whom is asked for each pair of steps, so what is made to have thousands would never end."""
-    for flow in flows:
+    steps = 0
+    for number, flow in enumerate(flows):
+        steps += len(flow.steps)
         if len(flow.steps) > MOST_STEPS:
             raise Unreadable(f"line {flow.span.line}: the flow has more than {MOST_STEPS:,} steps")
+        if len(flow.edges) > MOST_EDGES:
+            raise Unreadable(f"line {flow.span.line}: the flow has more than {MOST_EDGES:,} ways from step to step")
+        if number >= MOST_FLOWS or steps > MOST_IN_FILE:
+            raise Unreadable(
+                f"line {flow.span.line}: the rest was not read, as the file has more than {MOST_FLOWS:,} flows or {MOST_IN_FILE:,} steps"
+            )
         yield flow
 
 

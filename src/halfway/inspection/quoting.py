@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 LONGEST = 160
+LONGEST_LINE = 5_000  # in which a secret is looked for; what is longer was written by no person
 HIDDEN = "[…]"
 _COMMAND = re.compile(r"##((?:vso)?\[)")
 _AT_BEGINNING = re.compile(r"^::")
@@ -89,6 +90,7 @@ def safe(text: str) -> str:
 
 def holds_secret(text: str) -> bool:
     """Whether a literal secret stands in the text; an address is none, nor is what stands in for one or opens only this machine."""
+    text = text[:LONGEST_LINE]
     if any(not _MADE_UP.search(match[0]) for match in _BY_FORM.finditer(text)):
         return True
     if any(_is_secret(match[1]) for match in (*_KEPT_BY_NAME.finditer(_without_comment(text)), *_VALUE_IN_QUERY.finditer(text))):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isinf
 from typing import Any, TypeAlias
 
 from halfway.inspection.model import Fact, Span
@@ -15,6 +16,8 @@ DEEPEST = 100  # levels of a tree
 MOST_NODES = 150_000
 MOST_OF_YAML = 30_000  # also through aliases, which name a part again; its parser is slow
 LONGEST_YAML = 2**19  # characters
+GREATEST = 1e15
+LONGEST_COUNT = 15  # digits
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -103,10 +106,7 @@ class Node:
     @property
     def number(self) -> float | None:
         """The value as a number, also one that is written as a text."""
-        try:
-            return None if isinstance(self.value, (bool, dict, list)) or self.value is None else float(self.value)
-        except ValueError:
-            return None
+        return None if isinstance(self.value, (bool, dict, list)) or self.value is None else finite(self.value)
 
 
 @dataclass(frozen=True)
@@ -165,6 +165,36 @@ def join(path: str, key: str | int) -> str:
         key = quoted(key)
     shown = key if _IN_PATH.match(key) else f"[{key!r}]"
     return shown if not path else f"{path}{shown}" if shown.startswith("[") else f"{path}.{shown}"
+
+
+def finite(said: str | float) -> float | None:
+    """A number that is used as one; None for what is none, is no end of a number, or is greater than any count or time."""
+    try:
+        value = float(said)
+    except (ValueError, OverflowError):
+        return None
+    return value if abs(value) <= GREATEST else None
+
+
+def whole(said: str) -> int | None:
+    """A count as it is written; None for what is none, or has more digits than any."""
+    return int(said) if said.isascii() and said.isdigit() and len(said) <= LONGEST_COUNT else None
+
+
+def expressions(text: str) -> list[str]:
+    """What stands in each `${{ }}`."""
+    found: list[str] = []
+    replaced(text, lambda whole: found.append(whole[3:-2]) or "")
+    return found
+
+
+def replaced(text: str, put: Callable[[str], str]) -> str:
+    """The text with something else for each `${{ }}`; in one go, where a pattern would look for the end of each that has none."""
+    parts, at = list[str](), 0
+    while (begins := text.find("${{", at)) >= 0 and (ends := text.find("}}", begins + 3)) >= 0:
+        parts += (text[at:begins], put(text[begins : ends + 2]))
+        at = ends + 2
+    return "".join((*parts, text[at:]))
 
 
 # ── JSON ──
@@ -244,7 +274,7 @@ class _Json:
         if match is None:
             raise self._error("a value was expected")
         self._at = match.end()
-        if len(match[0]) > 40:
+        if len(match[0]) > 40 or (match[2] and isinf(float(match[0]))):
             return match[0]
         return float(match[0]) if match[1] or match[2] else int(match[0])
 

@@ -31,7 +31,7 @@ from halfway.inspection.model import (
     When,
 )
 from halfway.inspection.quoting import quoted
-from halfway.inspection.source import Source, Unreadable
+from halfway.inspection.source import Source, Unreadable, whole
 
 NAME = "bpmn"
 DRAWING = "none of its processes is executable: it is a drawing, which no engine runs"
@@ -68,9 +68,10 @@ class Bpmn:
         if processes and all(one.get("isExecutable") == "false" for one in processes):
             source.unread[NAME] = DRAWING
             raise Unreadable(DRAWING)
+        called = frozenset(one.get("id") for one in processes)
         # Beside one that runs, a process that does not is a drawing of somebody else's.
         for element in runs or processes:
-            yield _flow(_Reading(source, given, process_of(element), zeebe))
+            yield _flow(_Reading(source, given, process_of(element, called), zeebe))
 
     def runs(self, source: Source, given: Given, /) -> Iterator[RunLog]:
         yield from ()
@@ -175,7 +176,7 @@ def _repeaters(reading: _Reading, node: Element) -> Iterator[Repeater]:
     loop = node.child("standardLoopCharacteristics")
     if loop is not None:
         bound = loop.get("loopMaximum")
-        yield Repeater(Repeating.LOOP, True, int(bound) if bound.isdigit() else None, loop.span)
+        yield Repeater(Repeating.LOOP, True, whole(bound), loop.span)
     # A person resolves the incident, and the activity is done again.
     yield Repeater(Repeating.UNIT_RERUN, False, None, node.span, default=True)
 

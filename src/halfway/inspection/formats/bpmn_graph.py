@@ -60,7 +60,7 @@ class Process:
         return any(_compensates(throw, node) for throw in self.throws)
 
 
-def process_of(element: Element) -> Process:
+def process_of(element: Element, called: frozenset[str]) -> Process:
     """The graph of a process."""
     nodes = {node.get("id"): node for node in element.all(*_NODES) if node.get("id")}
     attached: dict[str, list[Element]] = {}
@@ -86,9 +86,6 @@ def process_of(element: Element) -> Process:
     plain = {name: [link for link in following if link[1] is When.SUCCESS] for name, following in links.items()}
     succeeding = frozenset(postorder(plain, starts))
     order += [name for name in nodes if name not in reached]
-    root = element
-    while root.parent is not None:
-        root = root.parent
     return Process(
         element=element,
         nodes=tuple(nodes[name] for name in order),
@@ -96,7 +93,7 @@ def process_of(element: Element) -> Process:
         conditions=conditions,
         failing=reached - succeeding,
         cyclic=cyclic_names(links),
-        called=frozenset(one.get("id") for one in root.all("process")),
+        called=called,
         attached={name: tuple(found) for name, found in attached.items()},
         handlers=handlers,
         throws=throws,

@@ -10,6 +10,7 @@ from halfway.inspection.formats.xml_tree import Element
 from halfway.inspection.knowledge import Knowledge
 from halfway.inspection.model import Bearing, Effect, Identity, Kind, Repeat, Reversible, Span, Unread
 from halfway.inspection.quoting import quoted
+from halfway.inspection.source import whole
 
 _ATTEMPTS = 3  # of Zeebe and of Camunda 7 where nothing is said
 _KEY = re.compile(r"(?i)(?:x-)?idempotency[-_]?key|paypal-request-id|x-nc-api-idempotency-key|request_?id")
@@ -95,7 +96,7 @@ def retries_of(node: Element, zeebe: bool) -> tuple[int | None, Span | None]:
         if definition is None or not said:
             return _ATTEMPTS, None
         # How many an expression gives cannot be read; it gives some.
-        return (int(said) if said.isdigit() else _ATTEMPTS), definition.span
+        return (_ATTEMPTS if (tries := whole(said)) is None else tries), definition.span
     cycle = node.first("failedJobRetryTimeCycle")
     said = (cycle.text if cycle is not None else "").strip() or node.get("failedJobRetryTimeCycle")
     if not said:
@@ -103,7 +104,7 @@ def retries_of(node: Element, zeebe: bool) -> tuple[int | None, Span | None]:
     span = cycle.span if cycle is not None else node.span
     times = re.match(r"R(\d+)/", said)
     # A list of intervals is one more attempt than it has members.
-    return (int(times[1]) if times else said.count(",") + 2 if "${" not in said else _ATTEMPTS), span
+    return (whole(times[1]) if times else said.count(",") + 2 if "${" not in said else _ATTEMPTS), span
 
 
 def is_external(node: Element) -> bool:

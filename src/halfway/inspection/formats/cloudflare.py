@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from halfway.inspection.formats import Given, Reader
 from halfway.inspection.formats.cloudflare_instances import instances
 from halfway.inspection.formats.cloudflare_run import Walk, walked
+from halfway.inspection.formats.shell import secrets
 from halfway.inspection.formats.ts_actions import Reading
 from halfway.inspection.formats.typescript import (
     Program,
@@ -26,7 +27,6 @@ from halfway.inspection.formats.typescript import (
     walk,
 )
 from halfway.inspection.model import Fact, Flow, Repeater, Repeating, RunLog, Span, Starting, Step, Trigger
-from halfway.inspection.quoting import holds_secret
 from halfway.inspection.source import Source, Unreadable
 
 if TYPE_CHECKING:
@@ -60,8 +60,17 @@ class Cloudflare:
         yield from instances(source)
 
 
+@dataclass(frozen=True)
+class _File:
+    """What is the same for each class of a file."""
+
+    triggers: tuple[Trigger, ...]
+    secrets: tuple[Fact, ...]
+
+
 def _flows(source: Source, given: Given) -> Iterator[Flow]:
     program = parsed(source)
+    file = _File(tuple(_triggers(program)), tuple(secrets(source)))
     found = False
     for node in walk(program.root):
         if node.type in ("class_declaration", "class", "abstract_class_declaration") and _extends(node):
@@ -71,9 +80,9 @@ def _flows(source: Source, given: Given) -> Iterator[Flow]:
                 found = True
                 given_names = [next(iter(names_in(one)), "") for one in parameters(run)]
                 step = given_names[1] if len(given_names) > 1 else "step"
-                yield _flow(Reading(program, given, name), run.child_by_field_name("body"), step, program.span(node))
+                yield _flow(Reading(program, given, name), run.child_by_field_name("body"), step, program.span(node), file)
     if not found and not _CLASS.search(source.text):
-        yield _flow(Reading(program, given, ""), program.root, "step", program.span(program.root))
+        yield _flow(Reading(program, given, ""), program.root, "step", program.span(program.root), file)
 
 
 def _extends(node: Syntax) -> bool:
@@ -81,12 +90,11 @@ def _extends(node: Syntax) -> bool:
     return heritage is not None and _CLASS.search(text(heritage)) is not None
 
 
-def _flow(reading: Reading, body: Syntax | None, step: str, span: Span) -> Flow:
+def _flow(reading: Reading, body: Syntax | None, step: str, span: Span, file: _File) -> Flow:
     program, name = reading.program, reading.of_class
     span = replace(span, at=name)
     way = walked(reading, body, step, span) if body is not None else Walk(reading, step, span)
-    triggers = tuple(_triggers(program))
-    steps = tuple(_redelivered(way.finished(), triggers))
+    steps = tuple(_redelivered(way.finished(), file.triggers))
     source = program.source
     return Flow(
         id=name or source.path.rpartition("/")[2],
@@ -96,11 +104,11 @@ def _flow(reading: Reading, body: Syntax | None, step: str, span: Span) -> Flow:
         span=span,
         steps=steps,
         edges=tuple(way.edges),
-        triggers=triggers,
+        triggers=file.triggers,
         notice_expected=False,
         undoes=True,
         unread=tuple(step.opaque for step in steps if step.opaque is not None),
-        secrets=tuple(_secrets(source)),
+        secrets=file.secrets,
     )
 
 
@@ -110,12 +118,6 @@ def _redelivered(steps: tuple[Step, ...], triggers: tuple[Trigger, ...]) -> Iter
         Repeater(Repeating.REDELIVERY, True, None, one.span) for one in triggers if one.kind is Starting.EVENT and _QUEUED in one.span.at
     )
     yield from (replace(step, repeaters=(*step.repeaters, *repeaters)) for step in steps)
-
-
-def _secrets(source: Source) -> Iterator[Fact]:
-    for number, line in enumerate(source.lines, 1):
-        if holds_secret(line):
-            yield source.fact(source.span(number))
 
 
 def _triggers(program: Program) -> Iterator[Trigger]:

@@ -164,10 +164,10 @@ class Walk:
     # ── expressions ──
 
     def _expression(self, node: Syntax, around: _Around) -> None:
-        left = [node]
+        left = [(node, _enclosing(node))]  # each with the body that it stands in
         while left:
-            one = left.pop()
-            if one.type == "call_expression" and self._call(one, around):
+            one, home = left.pop()
+            if one.type == "call_expression" and self._call(one, home, around):
                 continue
             inner = around
             if one.type == "call_expression" and _MAPPED.search(text(callee(one))):
@@ -175,7 +175,7 @@ class Walk:
             if inner is not around:
                 self._mapped(one, inner)
                 continue
-            left += reversed(one.named_children)
+            left += [(child, _body_of(one, child) or home) for child in reversed(one.named_children)]
 
     def _mapped(self, call: Syntax, around: _Around) -> None:
         for one in arguments(call):
@@ -185,7 +185,7 @@ class Walk:
             else:
                 self._expression(body if body is not None else one, around)
 
-    def _call(self, call: Syntax, around: _Around) -> bool:
+    def _call(self, call: Syntax, home: Syntax, around: _Around) -> bool:
         """Whether a call was taken up as a whole."""
         owner, name = member(callee(call))
         of_step = text(owner) == self.step_name
@@ -198,7 +198,7 @@ class Walk:
         elif any(text(one) == self.step_name for one in arguments(call)):
             self._helper(call, around)
         else:
-            found = list(self.reading.of_call(call, _enclosing(call)))
+            found = list(self.reading.of_call(call, home))
             actions = [action for action in found if action.effect.outward and (action.effect.certain or action.effect.action)]
             self._outside(call, actions, around)
             return bool(actions)
@@ -346,20 +346,24 @@ class Walk:
         """All steps; the roll-backs come last, those of later steps first."""
         ends = [number for number, step in enumerate(self.steps) if step.fallible and not _swallows(self.catchers.get(step.id))]
         last = max([*ends, self.thrown - 1])
+        recovering = [step for step in self.steps if Mark.RECOVERY in step.marks]
         steps = [
-            replace(step, undo=replace(step.undo, reached=number <= last)) if step.undo is not None else self._paired(step)
+            replace(step, undo=replace(step.undo, reached=number <= last)) if step.undo is not None else _paired(step, recovering)
             for number, step in enumerate(self.steps)
         ]
         backs = [replace(step, order=len(steps) + number) for number, step in enumerate(reversed(self.backs))]
         return (*steps, *backs)
 
-    def _paired(self, step: Step) -> Step:
-        """A step with the one in a catch block whose name says that it takes it back."""
-        back = next((one for one in self.steps if Mark.RECOVERY in one.marks and takes_back(one.name, step.name)), None)
-        if back is None or step.effect is None or Mark.RECOVERY in step.marks:
-            return step
-        retried = any(repeater.kind is Repeating.STEP_RETRY for repeater in back.repeaters)
-        return replace(step, undo=Undo(back.name, back.span, retried=retried))
+
+def _paired(step: Step, recovering: list[Step]) -> Step:
+    """A step with the one in a catch block whose name says that it takes it back."""
+    if step.effect is None or Mark.RECOVERY in step.marks:
+        return step
+    back = next((one for one in recovering if takes_back(one.name, step.name)), None)
+    if back is None:
+        return step
+    retried = any(repeater.kind is Repeating.STEP_RETRY for repeater in back.repeaters)
+    return replace(step, undo=Undo(back.name, back.span, retried=retried))
 
 
 def walked(reading: Reading, run: Syntax, step_name: str, span: Span) -> Walk:
@@ -411,6 +415,13 @@ def _is_dropped(call: Syntax) -> bool:
 
 def _enclosing(call: Syntax) -> Syntax:
     current = call
-    while current.parent is not None and not (is_function(current.parent) and current.type == "statement_block"):
+    while current.parent is not None:
+        if (body := _body_of(current.parent, current)) is not None:
+            return body
         current = current.parent
     return bare(current) or current
+
+
+def _body_of(parent: Syntax, node: Syntax) -> Syntax | None:
+    """The node, if it is the body of a function."""
+    return (bare(node) or node) if node.type == "statement_block" and is_function(parent) else None

@@ -14,7 +14,7 @@ from halfway.inspection.formats.moving import moving
 from halfway.inspection.formats.timetables import period_of
 from halfway.inspection.model import Edge, Fact, Flow, Guard, Repeater, Repeating, RunLog, Starting, Step, Trigger, Unread, When
 from halfway.inspection.quoting import holds_secret, quoted
-from halfway.inspection.source import Node, Source
+from halfway.inspection.source import Node, Source, whole
 
 NAME = "compose"
 _BY_HAND = re.compile(r"(?i)debug|test|tools?$|cli$")
@@ -162,7 +162,7 @@ def _restarts(service: Node) -> Iterator[Repeater]:
     restart = service.get("restart")
     kind, _, times = restart.text.partition(":")
     if kind in ("always", "unless-stopped", "on-failure"):
-        yield Repeater(Repeating.RESTART, True, int(times) + 1 if times.isdigit() else None, restart.span)
+        yield Repeater(Repeating.RESTART, True, None if (said := whole(times)) is None else said + 1, restart.span)
 
 
 def _edges(services: dict[str, Node], steps: list[Step]) -> Iterator[Edge]:

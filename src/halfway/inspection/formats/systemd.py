@@ -13,7 +13,7 @@ from halfway.inspection.formats.commands import of_words
 from halfway.inspection.formats.durations import seconds
 from halfway.inspection.model import Fact, Flow, Guard, Repeater, Repeating, RunLog, Span, Starting, Trigger, Unread
 from halfway.inspection.quoting import holds_secret, quoted
-from halfway.inspection.source import Source
+from halfway.inspection.source import Source, whole
 
 NAME = "systemd"
 _SECTION = re.compile(r"^\[(Unit|Service|Timer|Install|Path|Socket)\]\s*$")
@@ -184,7 +184,7 @@ def _repeaters(source: Source, settings: Settings) -> Iterator[Repeater]:
     for restart in settings.get("Service.Restart", [])[-1:]:
         if restart.value in _AGAIN:
             burst = _one(settings, "Unit.StartLimitBurst") or _one(settings, "Service.StartLimitBurst")
-            yield Repeater(Repeating.RESTART, True, int(burst) if burst.isdigit() and int(burst) else None, restart.span)
+            yield Repeater(Repeating.RESTART, True, whole(burst) or None, restart.span)
     yield Repeater(Repeating.UNIT_RERUN, False, None, settings["Service.ExecStart"][0].span, default=True)
 
 
@@ -215,7 +215,7 @@ def _calendar(said: str) -> float | None:
         return known
     every = re.fullmatch(r"(?:\*-\*-\*\s+)?(\*|\d+):(?:(?:0{1,2}|\*)/(\d+)|(\d+)|(\*))(?::\d+)?", said)
     if every and every[1] == "*":
-        return 60.0 * int(every[2]) if every[2] else 3_600.0 if every[3] else 60.0
+        return 60.0 * (whole(every[2]) or 1) if every[2] else 3_600.0 if every[3] else 60.0
     if every and every[3]:
         return 86_400.0
     return 604_800.0 if re.fullmatch(r"(?i)(?:mon|tue|wed|thu|fri|sat|sun)\w*(?:\s+\d+:\d+(?::\d+)?)?", said) else None

@@ -51,6 +51,7 @@ class _Builder(handler.ContentHandler):
         super().__init__()
         self._source, self._count = source, 0
         self._open: list[Element] = []
+        self._said: list[list[str]] = []  # by open element, the parts of its text
         self._where: Locator | None = None
         self.root: Element | None = None
 
@@ -73,15 +74,17 @@ class _Builder(handler.ContentHandler):
             parent.children.append(element)
         self.root = self.root or element
         self._open.append(element)
+        self._said.append([])
 
     def endElementNS(self, name: tuple[str | None, str], qname: str | None) -> None:
         element = self._open.pop()
+        element.text = "".join(self._said.pop())
         line = (self._where.getLineNumber() if self._where is not None else None) or element.span.line
         element.span = Span(element.span.file, element.span.line, line, element.span.at)
 
     def characters(self, content: str) -> None:
         if self._open and content.strip():
-            self._open[-1].text += content
+            self._said[-1].append(content)
 
 
 def tree(source: Source) -> Element:

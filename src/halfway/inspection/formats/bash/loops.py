@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from halfway.inspection.source import whole
+
 _ENDS = re.compile(
     r"&&\s*\{?\s*(?:\w+=\S+\s*;?\s*)?(?:break|return|exit 0)\b|\bthen\b(?:(?!\bfi\b).){0,400}?\b(?:break|return(?: 0)?|exit 0)\b", re.DOTALL
 )
@@ -25,15 +27,14 @@ def retries(head: str, body: str, variable: str) -> bool:
 
 def bound(head: str, body: str) -> int | None:
     """How often it goes round at most; None: it cannot be seen."""
-    if match := _RANGE.search(head):
-        return abs(int(match[2]) - int(match[1])) + 1
-    if match := _SEQ.search(head):
-        return max(int(match[2]) - int(match[1] or 1) + 1, 0)
+    if match := _RANGE.search(head) or _SEQ.search(head):
+        first, last = whole(match[1] or "1"), whole(match[2])
+        return None if first is None or last is None else abs(last - first) + 1 if _RANGE.search(head) else max(last - first + 1, 0)
     words = _words(head)
     if words and not any(sign in word for word in words for sign in "$*?`["):
         return len(words)
     match = _LIMIT.search(head) or (_LIMIT.search(body) if _ENDS.search(body) or "exit" in body else None)
-    return int(match[1]) if match else None
+    return whole(match[1]) if match else None
 
 
 def _words(head: str) -> list[str]:

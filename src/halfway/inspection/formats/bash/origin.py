@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from halfway.inspection.formats.bash.script import Assignment
 from halfway.inspection.model import Bearing, Span
+from halfway.inspection.source import expressions, replaced
 
 HOPS = 8  # assignments of one script; outputs of other steps are counted apart
 LONGEST = 2_000
@@ -29,7 +30,6 @@ _FROM_FILE = re.compile(
     r"|sha\d+sum|md5sum)\b"
 )
 _NAMES = re.compile(r"\$\{[#!]?([A-Za-z_]\w*)|\$([A-Za-z_]\w*)|\$\{?([1-9@*])")
-_EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
 _ARITHMETIC = re.compile(r"\$\(\((.*?)\)\)", re.DOTALL)
 _FIXED = frozenset({
     "HOME", "USER", "PWD", "PATH", "SHELL", "HOSTNAME", "LANG", "TMPDIR", "CI", "GITHUB_REPOSITORY", "GITHUB_REPOSITORY_OWNER",
@@ -85,9 +85,9 @@ class Origins:
         return before[0].value if certain else ""
 
     def _parts(self, text: str, line: int, hops: int) -> Iterator[Origin]:
-        for expression in _EXPRESSION.findall(text):
+        for expression in expressions(text):
             yield self.expression(expression.strip())
-        rest = _EXPRESSION.sub("", text)
+        rest = replaced(text, lambda _: "")
         direct = _of_command(rest) if "$(" in rest or "`" in rest or (_NEW.search(rest) and varies(rest)) else None
         if direct is not None:
             yield Origin(direct)

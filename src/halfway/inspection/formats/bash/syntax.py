@@ -13,14 +13,14 @@ from halfway.inspection.formats.bash.nodes import functions, halves, last_statem
 from halfway.inspection.formats.bash.script import Asked, Assignment, Command, Loop, Script, Wrapping
 from halfway.inspection.formats.bash.wrapping import unwrapped
 from halfway.inspection.model import OnError
-from halfway.inspection.source import Unreadable
+from halfway.inspection.source import Unreadable, replaced, whole
 
 DEEPEST = 120
 LONGEST = 2**19  # characters
 MOST_COMMANDS = 5_000
 MOST_WORDS = 2_000  # of a command
 MOST_CALLS = 5  # functions within functions
-_EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+MOST_ASKED = 50  # of a chain of `&&`, the nearest before a command
 _MASK = re.compile(r"halfwayexpr(\d+)x")
 _PARAMETER = re.compile(r"\$(?:\{([1-9])[^{}]*\}|([1-9]))")
 _LEAVES = re.compile(r"(?:^|[\s;{(&|])(?:exit|return|continue)\b")
@@ -76,11 +76,11 @@ def _masked(text: str) -> tuple[str, list[str]]:
     """Expressions of GitHub become words, so that the text is shell; their lines are kept."""
     found: list[str] = []
 
-    def mask(match: re.Match[str]) -> str:
-        found.append(" ".join(match[0].split()))
-        return f"halfwayexpr{len(found) - 1}x" + "\\\n" * match[0].count("\n")
+    def mask(whole: str) -> str:
+        found.append(" ".join(whole.split()))
+        return f"halfwayexpr{len(found) - 1}x" + "\\\n" * whole.count("\n")
 
-    return _EXPRESSION.sub(mask, text), found
+    return replaced(text, mask), found
 
 
 class _Walk:
@@ -203,11 +203,12 @@ class _Walk:
         return Loop(self._line(node), self._loops, loops.retries(head, body, variable), loops.bound(head, body), variable)
 
     def walk_list(self, node: Node, around: Around) -> None:
-        members = list_members(node)
+        members, known = list_members(node), list[Asked]()
         for place, (_, member) in enumerate(members):
             following = members[place + 1] if place + 1 < len(members) else None
-            before, asked = members[place][0], tuple(asked for _, other in members[:place] for asked in self._asked(other))
-            inner = replace(around, asked=around.asked + asked)
+            before = members[place][0]
+            inner = replace(around, asked=around.asked + tuple(known[-MOST_ASKED:]))
+            known += self._asked(member)
             if before == "||":
                 if _same(self._text(members[place - 1][1]), self._text(member)):
                     continue  # done again: the first one carries the loop
@@ -361,11 +362,15 @@ class _Walk:
             self.commands[start:] = [replace(command, wrapping=wrapping) for command in self.commands[start:]]
 
     def _remask(self, text: str) -> str:
-        def mask(match: re.Match[str]) -> str:
-            self._expressions.append(" ".join(match[0].split()))
+        def mask(whole: str) -> str:
+            self._expressions.append(" ".join(whole.split()))
             return f"halfwayexpr{len(self._expressions) - 1}x"
 
-        return _EXPRESSION.sub(mask, text)
+        return replaced(text, mask)
+
+    def _expression(self, place: str) -> str:
+        at = whole(place)
+        return self._expressions[at] if at is not None and at < len(self._expressions) else ""
 
     def _set(self, words: tuple[str, ...]) -> None:
         for place, word in enumerate(words):
@@ -447,7 +452,7 @@ class _Walk:
 
     def _text(self, node: Node) -> str:
         text = (node.text or b"").decode("utf-8", "replace")
-        return _MASK.sub(lambda match: self._expressions[int(match[1])] if int(match[1]) < len(self._expressions) else "", text)
+        return _MASK.sub(lambda match: self._expression(match[1]), text)
 
     def _between(self, node: Node, body: Node) -> str:
         whole = node.text or b""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from halfway.inspection.source import whole
+
 _LOOKS = re.compile(
     r"^(?:"
     r"gh (?:\S+ )?(?:view|list|status|checks|diff)\b|gh search\b"
@@ -41,7 +43,7 @@ _SKIPS = re.compile(
     r"^--(?:skip-existing|skip-duplicate|if-not-exists|no-clobber|ignore-existing|skip-if-exists|check-url|if-none-match)\b"
 )
 _KEY = re.compile(
-    r"(?i)[\"']?(?:[\w-]*idempoten[\w-]*|(?:x-|paypal-)?request-?id|client[-_]?(?:request[-_]?)?token"
+    r"(?i)[\"']?(?:(?<![\w-])[\w-]*idempoten[\w-]*|(?:x-|paypal-)?request-?id|client[-_]?(?:request[-_]?)?token"
     r"|dedup[\w-]*|nonce|sender_batch_id)[\"']?\s*[:=]\s*(.+)"
 )
 _KEY_OPTIONS = (
@@ -228,7 +230,7 @@ def own_retry(words: Sequence[str]) -> tuple[int | None, bool] | None:
         if match and name in ("curl", "wget", "uv", "pip", "pip3"):
             count = match[1] or following
             extra = 0 if word.startswith("--tries") else 1
-            return (int(count) + extra if count.isdigit() and int(count) < 10_000 else None), False
+            return (number + extra if (number := whole(count)) is not None and number < 10_000 else None), False
     if name == "wget" and any(word.startswith("--post-") for word in words):
         return 20, True
     return None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from halfway.inspection.formats.bash.script import Wrapping
+from halfway.inspection.source import whole
 
 _PLAIN = {"sudo", "env", "time", "command", "exec", "nohup", "nice", "ionice", "stdbuf", "builtin", "doas", "chronic"}
 _RETRYING = {"retry", "retry.sh", "with_retry", "with-retry"}
@@ -64,7 +65,7 @@ def _taken(name: str, words: list[str], wrapping: Wrapping) -> tuple[int, Wrappi
 def _retried(words: list[str], wrapping: Wrapping) -> tuple[int, Wrapping]:
     at, numbers = 1, list[int]()
     while at < len(words) and (words[at].startswith("-") or re.fullmatch(r"\d+s?", words[at])):
-        numbers += [int(found) for found in re.findall(r"\d+", words[at])]
+        numbers += [number for found in re.findall(r"\d+", words[at]) if (number := whole(found)) is not None]
         at += 1
     return at, replace(wrapping, retried=True, bound=numbers[0] if numbers else None)
 

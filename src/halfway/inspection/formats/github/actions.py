@@ -14,7 +14,7 @@ from halfway.inspection.formats.bash.steps import NAMED, drafts, unknown_effect
 from halfway.inspection.formats.sequence import Draft, slug
 from halfway.inspection.model import Bearing, Effect, Fact, Identity, Kind, Mark, Receiver, Repeat, Span, Step, Unread, When
 from halfway.inspection.quoting import quoted
-from halfway.inspection.source import Node, Source, Unreadable
+from halfway.inspection.source import Node, Source, Unreadable, expressions
 
 HERE = ("./", "$/")
 """How a reference to a part of the same repository begins."""
@@ -198,7 +198,7 @@ def _identity(effect: Effect, inputs: Mapping[str, Node], step: Node, frame: Fra
 
 
 def _origin(text: str, frame: Frame) -> Origin:
-    return worst([frame.expression(inner) for inner in re.findall(r"\$\{\{(.*?)\}\}", text, re.DOTALL)])
+    return worst([frame.expression(inner) for inner in expressions(text)])
 
 
 def _receiver(effect: Effect, inputs: Mapping[str, Node], step: Node) -> Receiver:

@@ -11,7 +11,7 @@ from halfway.inspection.formats.bash.origin import Origin, Origins, varies, wors
 from halfway.inspection.formats.bash.script import Command, Script
 from halfway.inspection.formats.bash.words import looks
 from halfway.inspection.model import Bearing, Span, When
-from halfway.inspection.source import Node, Unreadable
+from halfway.inspection.source import Node, Unreadable, expressions
 
 HOPS = 6  # through outputs, variables and jobs together; each script follows three of its own
 _STEP = re.compile(r"\bsteps\.([\w-]+)\.(?:outputs\.([\w-]+)|outcome|conclusion)|\bsteps\['([^']+)'\]")
@@ -130,7 +130,7 @@ class Job:
         for owner in (step, self.node, self.root):
             node = owner.get("env", name)
             if node.there:
-                origin = worst([self.expression(inner, step, hops - 1) for inner in re.findall(r"\$\{\{(.*?)\}\}", node.text)])
+                origin = worst([self.expression(inner, step, hops - 1) for inner in expressions(node.text)])
                 return Origin(origin.bearing, origin.span or node.span)
         return None
 
@@ -176,7 +176,7 @@ class Job:
         node = Node(None, self.node.span, there=False) if job is None else job.node.get("outputs", name)
         if job is None or not node:
             return Origin(Bearing.UNKNOWN)
-        origin = worst([job.expression(inner, job.node, hops - 1) for inner in re.findall(r"\$\{\{(.*?)\}\}", node.text)])
+        origin = worst([job.expression(inner, job.node, hops - 1) for inner in expressions(node.text)])
         return Origin(Bearing.STABLE, origin.span) if origin.bearing in (Bearing.MUTABLE, Bearing.MINTED) else origin
 
     def _written(self, step: Node, file: str, name: str) -> Iterator[tuple[Command, str]]:

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 
 from halfway.inspection.formats.github.triggers import events
 from halfway.inspection.model import Fact, Step
-from halfway.inspection.source import Node, Source
+from halfway.inspection.source import Node, Source, expressions
 
 _FIELD = re.compile(r"\bgithub\.event\.([a-z_]+)")
-_EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
 _REF = re.compile(r"github\.ref_name|\bGITHUB_REF(?:_NAME)?\b|github\.ref\b")
 _VERSION = re.compile(r"(?i)version|tag|ref|release")
 _COMMON = frozenset({"action", "repository", "sender", "organization", "installation", "enterprise"})
@@ -75,7 +74,7 @@ def _missing(root: Node, source: Source) -> Iterator[Broken]:
 
 def _missing_in(step: Node, known: list[tuple[str, set[str]]], source: Source) -> Iterator[Broken]:
     for node in _texts(step):
-        for expression in _EXPRESSION.findall(node.text):
+        for expression in expressions(node.text):
             if _guarded(expression):
                 continue
             for name in _FIELD.findall(expression):

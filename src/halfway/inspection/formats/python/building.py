@@ -82,7 +82,7 @@ def steps(walk: Walk) -> tuple[tuple[Step, ...], tuple[Edge, ...]]:
     ids = _ids([every[index] for index in shown])
     named = {id(every[index]): every[index].name for index in shown}
     undoing = Undoing(every, named)
-    given = [frozenset(results(one.node, one.statement)) for one in every]
+    given = [frozenset(results(one.node, one.statement, one.around.frame.module)) for one in every]
     made: list[Step] = []
     for order, index in enumerate(shown):
         step = _step(every[index], undoing, walk.program)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from halfway.inspection.formats.python.names import HOPS, Bound, Function, Module
 from halfway.inspection.model import Repeater
+from halfway.inspection.source import finite
 
 GAP = "{…}"
 
@@ -149,13 +150,13 @@ def number(expr: ast.expr | None, frame: Frame, hops: int = HOPS) -> float | Non
         case ast.Constant(value=bool() | None):
             return None
         case ast.Constant(value=int() | float() as value):
-            return float(value)
+            return finite(value)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             found = number(operand, frame, hops - 1)
             return -found if found is not None else None
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             one, two = number(left, frame, hops - 1), number(right, frame, hops - 1)
-            return one * two if one is not None and two is not None else None
+            return finite(one * two) if one is not None and two is not None else None
         case ast.Name(id=name):
             bound = frame.bound(name, expr.lineno)
             return number(bound[0].value, bound[1], hops - 1) if bound and bound[0].how == "=" else None
@@ -214,22 +215,9 @@ def entries(expr: ast.expr | None, frame: Frame, hops: int = 2) -> Iterator[tupl
             yield from entries(one, frame, hops - 1)
         case ast.Name(id=name) if hops and (bound := frame.bound(name, expr.lineno)):
             yield from entries(bound[0].value, bound[1], hops - 1)
-            yield from _set_later(name, frame)
+            yield from frame.module.set_later(name, frame.function)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             yield from entries(left, frame, hops)
             yield from entries(right, frame, hops)
         case _:
             return
-
-
-def _set_later(name: str, frame: Frame) -> Iterator[tuple[str, ast.expr]]:
-    """The entries of `headers["X"] = …`."""
-    body = frame.function.body if frame.function else frame.module.tree.body
-    for node in ast.walk(ast.Module(body=body, type_ignores=[])):
-        match node:
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=one), slice=ast.Constant(value=str() as key))], value=value) if (
-                one == name
-            ):
-                yield key, value
-            case _:
-                continue

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from halfway.inspection.formats.python.frames import Frame
+from halfway.inspection.formats.python.names import Module
 from halfway.inspection.model import Span
 
 HOPS = 3
@@ -15,19 +16,20 @@ _NO_ID = {"status_code", "ok", "reason", "elapsed", "raise_for_status", "returnc
 def kept(call: ast.expr, statement: ast.stmt, frame: Frame) -> tuple[Span, ...]:
     """The places, the first of each line; none if the result is dropped or only asked whether it went well."""
     found = list(_kept_at_once(call, statement, frame))
-    for name in results(call, statement):
+    for name in results(call, statement, frame.module):
         found.extend(_uses(name, statement, frame, HOPS, set()))
     return tuple(dict.fromkeys(found))
 
 
 def _kept_at_once(call: ast.expr, statement: ast.stmt, frame: Frame) -> Iterator[Span]:
     """`return create()`, `order.ref = create().id`, `save(create())`."""
-    if isinstance(statement, ast.Return) and _carries(statement, call):
+    around = _around(call, statement, frame.module)
+    if isinstance(statement, ast.Return) and _carries(statement, around, len(around)):
         yield frame.module.span(statement)
     if isinstance(statement, ast.Assign) and any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in statement.targets):
         yield frame.module.span(statement)
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Call) and node is not call and any(_within(call, one) and _carries(one, call) for one in _arguments(node)):
+    for place, node in reversed(list(enumerate(around))):
+        if isinstance(node, ast.Call) and place and around[place - 1] is not node.func and _carries(node, around, place):
             yield frame.module.span(node)
 
 
@@ -35,30 +37,33 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(one.value for one in call.keywords)]
 
 
-def _within(inner: ast.AST, outer: ast.AST) -> bool:
-    return any(one is inner for one in ast.walk(outer))
+def _around(call: ast.AST, statement: ast.stmt, module: Module) -> list[ast.AST]:
+    """The call, what it is part of, and so on up to the statement."""
+    above, found = module.above(statement), [call]
+    while (outer := above.get(found[-1])) is not None:
+        found.append(outer)
+    return found
 
 
-def _carries(outer: ast.AST, call: ast.AST) -> bool:
-    """Whether more than success or failure is taken from the result."""
+def _carries(outer: ast.AST, around: Sequence[ast.AST], place: int) -> bool:
+    """Whether more than success or failure is taken from the result, as far as the part before this place."""
     if isinstance(outer, ast.Return) and isinstance(outer.value, ast.Compare):
         return False
-    return not any(isinstance(one, ast.Attribute) and one.attr in _NO_ID and _within(call, one.value) for one in ast.walk(outer))
+    return not any(isinstance(one, ast.Attribute) and one.attr in _NO_ID for one in around[1:place])
 
 
-def results(call: ast.AST, statement: ast.stmt) -> list[str]:
+def results(call: ast.AST, statement: ast.stmt, module: Module) -> list[str]:
     """The names that the result of a call is given."""
+    around = _around(call, statement, module)
     match statement:
-        case ast.Assign(targets=targets, value=value) if _within(call, value):
+        case ast.Assign(targets=targets, value=value) if value in around:
             return [
                 one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
             ]
         case ast.AnnAssign(target=ast.Name(id=name)):
             return [name]
         case ast.With(items=items) | ast.AsyncWith(items=items):
-            return [
-                item.optional_vars.id for item in items if isinstance(item.optional_vars, ast.Name) and _within(call, item.context_expr)
-            ]
+            return [item.optional_vars.id for item in items if isinstance(item.optional_vars, ast.Name) and item.context_expr in around]
         case ast.If(test=test):
             return [one.target.id for one in ast.walk(test) if isinstance(one, ast.NamedExpr)]
         case _:

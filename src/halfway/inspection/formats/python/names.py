@@ -69,6 +69,8 @@ class Module:
     source: Source
     tree: ast.Module
     _inside: dict[Function | None, tuple[ast.AST, ...]] = field(default_factory=dict[Any, Any])
+    _entries: dict[Function | None, dict[str, list[tuple[str, ast.expr]]]] = field(default_factory=dict[Any, Any])
+    _above: dict[ast.stmt, dict[ast.AST, ast.AST]] = field(default_factory=dict[Any, Any])
     _with: dict[Function | None, dict[str, list[ast.stmt]]] = field(default_factory=dict[Any, Any])
 
     def inside(self, function: Function | None) -> tuple[ast.AST, ...]:
@@ -86,6 +88,24 @@ class Module:
                     for used in {node.id for node in ast.walk(one) if isinstance(node, ast.Name)}:
                         found.setdefault(used, []).append(one)
         return self._with[function].get(name, ())
+
+    def set_later(self, name: str, function: Function | None) -> Sequence[tuple[str, ast.expr]]:
+        """The entries of `headers["X"] = …`."""
+        if function not in self._entries:
+            found = self._entries[function] = dict[str, list[tuple[str, ast.expr]]]()
+            for node in ast.walk(ast.Module(body=self.tree.body if function is None else function.body, type_ignores=[])):
+                match node:
+                    case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=one), slice=ast.Constant(value=str() as key))], value=value):
+                        found.setdefault(one, []).append((key, value))
+                    case _:
+                        continue
+        return self._entries[function].get(name, ())
+
+    def above(self, statement: ast.stmt) -> Mapping[ast.AST, ast.AST]:
+        """For each node of a statement the one that it is part of."""
+        if statement not in self._above:
+            self._above[statement] = {part: node for node in ast.walk(statement) for part in ast.iter_child_nodes(node)}
+        return self._above[statement]
 
     @cached_property
     def package(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from halfway.inspection.formats.python.frames import Frame, dotted, text
 from halfway.inspection.formats.python.names import Function, Module, Program
 from halfway.inspection.formats.python.walk import Around, Engine, Plain, Walk
 from halfway.inspection.model import Fact, Repeater, Repeating, Span, Starting, Trigger
+from halfway.inspection.source import whole
 
 _PRESETS = {
     "@hourly": 3_600.0,
@@ -62,7 +63,7 @@ def period(told: str) -> float | None:
     if told in _PRESETS:
         return _PRESETS[told]
     if found := _EVERY.match(told):
-        return int(found[1]) * 60.0
+        return (whole(found[1]) or 1) * 60.0
     return 3_600.0 if _HOURLY.match(told) else 86_400.0 if _DAILY.match(told) else None
 
 

@@ -30,9 +30,12 @@ class Undoing:
         for one in every:
             for block in one.around.tries if one.seen and one.seen.effect.outward else ():
                 self._tried.setdefault(block, []).append(one)
-        self._given = {id(one): frozenset(results(one.node, one.statement)) for tried in self._tried.values() for one in tried}
+        self._given = {
+            id(one): frozenset(results(one.node, one.statement, one.around.frame.module)) for tried in self._tried.values() for one in tried
+        }
         self._nouns = {id(one): _noun(one.name) for tried in self._tried.values() for one in tried}
         self._paired: dict[int, frozenset[int]] = {}
+        self._unwound: dict[tuple[Function | None, str], bool] = {}
         self._pushed: dict[Function | None, tuple[list[ast.Call], list[int]]] = {}
 
     def of(self, found: Found) -> Undo | None:
@@ -63,8 +66,15 @@ class Undoing:
             nearest = _nearest(effects, push.lineno)
             if nearest == found.statement.lineno and push.args:
                 name = _pushed(push.args[0], frame)
-                return Undo(name, frame.module.span(push), reached=_unwound(push, nodes, frame))
+                return Undo(name, frame.module.span(push), reached=self._is_unwound(push, nodes, frame))
         return None
+
+    def _is_unwound(self, push: ast.Call, nodes: Sequence[ast.AST], frame: Frame) -> bool:
+        assert isinstance(push.func, ast.Attribute)
+        stack = ast.unparse(push.func.value)
+        if (frame.function, stack) not in self._unwound:
+            self._unwound[frame.function, stack] = _unwound(stack, nodes, frame)
+        return self._unwound[frame.function, stack]
 
 
 def _noun(name: str) -> set[str]:
@@ -89,7 +99,7 @@ def _made(found: Found, back: Found, name: str) -> Undo:
 
 def _tolerant(found: Found, back: Found) -> bool:
     """Without the answer of the effect the undo still works: it does not use it, or asks first whether there is one."""
-    used = _names(back) & set(results(found.node, found.statement))
+    used = _names(back) & set(results(found.node, found.statement, found.around.frame.module))
     return all(re.search(rf"\b{re.escape(name)}\b", back.around.condition) is not None for name in used)
 
 
@@ -135,9 +145,7 @@ def _pushed(expr: ast.expr, frame: Frame) -> str:
     return dotted(expr, frame).rpartition(".")[2] or "undo"
 
 
-def _unwound(push: ast.Call, nodes: Sequence[ast.AST], frame: Frame) -> bool:
-    assert isinstance(push.func, ast.Attribute)
-    stack = ast.unparse(push.func.value)
+def _unwound(stack: str, nodes: Sequence[ast.AST], frame: Frame) -> bool:
     for node in nodes:
         if isinstance(node, (ast.For, ast.AsyncFor)) and stack in ast.unparse(node.iter):
             return True
