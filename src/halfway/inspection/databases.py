@@ -21,6 +21,8 @@ HEAD = '{"halfway":'
 MOST_RUNS = 50  # of those in doubt, and of the newest
 MOST_ROWS = 2_000  # of one run
 LONGEST = 10.0  # seconds
+LARGEST_VALUE = 2**20  # bytes
+LARGEST = 2**23  # of all values together
 ANOTHER = "It is no database of this version of halfway, or cannot be read in time."
 UNFINISHED = "Its last transaction is not complete in it: let halfway open it first."
 
@@ -60,10 +62,26 @@ def dump(path: Path) -> str:
     ends = time.monotonic() + LONGEST
     try:
         with closing(_opened(path.resolve())) as database:
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
             database.set_progress_handler(lambda: int(time.monotonic() > ends), 10_000)
-            return text_of(lambda statements: [[dict(row) for row in database.execute(*one)] for one in statements])
-    except sqlite3.Error as error:
+            return text_of(_asked(database))
+    except (sqlite3.Error, OverflowError, MemoryError) as error:
         raise Unreadable(ANOTHER) from error
+
+
+def _asked(database: sqlite3.Connection) -> Asked:
+    """Asks it for as much as is read, and no more: a view may make any number of rows, and of any size."""
+    left = LARGEST
+
+    def rows(statement: str, given: Mapping[str, object]) -> Iterator[Row]:
+        nonlocal left
+        for row in database.execute(statement, given):
+            left -= sum(len(value) if isinstance(value, (str, bytes)) else 8 for value in row)
+            if left < 0:
+                raise Unreadable(ANOTHER)
+            yield dict(row)
+
+    return lambda statements: [list(rows(*one)) for one in statements]
 
 
 def text_of(ask: Asked) -> str:

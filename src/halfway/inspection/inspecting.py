@@ -15,11 +15,10 @@ from halfway.inspection.judging import judge
 from halfway.inspection.knowledge import Knowledge
 from halfway.inspection.model import Flow, RunLog, Span
 from halfway.inspection.quoting import quoted, shown_path
-from halfway.inspection.source import Source, Unreadable
+from halfway.inspection.source import MOST_EDGES, Source, Unreadable
 from halfway.inspection.suppressing import Suppression, Suppressions, unmatched, weighed
 
 MOST_STEPS = 1_000  # of a flow
-MOST_EDGES = 20_000
 MOST_FLOWS = 1_000  # of a file
 MOST_IN_FILE = 3_000  # steps of all of them
 READ_AS = {".yml": "yaml", ".yaml": "yaml", ".json": "json", ".py": "python"}

@@ -9,6 +9,7 @@ LONGEST_LINE = 5_000  # in which a secret is looked for; what is longer was writ
 HIDDEN = "[…]"
 _COMMAND = re.compile(r"##((?:vso)?\[)")
 _AT_BEGINNING = re.compile(r"^::")
+_UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 _DIGIT = re.compile(r"\d")
 _BY_FORM = re.compile(
     "|".join((
@@ -28,15 +29,20 @@ _BY_FORM = re.compile(
         r"https://discord(?:app)?\.com/api/webhooks/\S+",
     ))
 )  # fmt: skip
+_AT = r"(?:[@\uff20\ufe6b]|%(?:25)*40|&#(?:64|x40);|\\u0040|\\x40)"
+_DOT = r"(?:[.\uff0e\u3002\uff61]|%(?:25)*2[eE])"
 _OF_PERSONS = re.compile(
     "|".join((
-        r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[^\W\d_]{2,}",  # an address of a person; what ends in a number is a version
+        # An address of a person, also as it stands within another address; what ends in a number is a version.
+        rf"(?<![\w.+%-])[\w.+%-]+{_AT}[\w-]+(?:{_DOT}[\w-]+)*{_DOT}[^\W\d_]{{2,}}",
         r"(?<![\w.])\+\d[\d ()-]{7,}\d",  # a telephone number
         r"\b01[016789]-?\d{3,4}-?\d{4}\b",
         r"\b\d{6}-[1-4]\d{6}\b",  # a Korean resident's number
     ))
 )  # fmt: skip
-_PASSWORD = re.compile(r"(?<=://)([^/\s:@]+):(?![$%{<\[])([^/\s@]+)(?=@)")
+# Who logs in, and with what: the name may be that of a person. A reference to where it is kept stays.
+_USER = re.compile(r"(?<=://)(?:\$\{\{[^}]*\}\}|(?!\$\{\{)[^/\s\"'`<>?#])+(?=@)")
+_REFERRED = re.compile(r"\$\{\{.*?\}\}|\$\{?\w+\}?|\{\{?[\w.$ ]+\}?\}|%\w+%|<[\w-]+>")
 # A reference to where a secret is kept is no secret: ${{ secrets.X }}, $TOKEN, ={{ … }}, os.environ["X"].
 _ASSIGNED = re.compile(
     r"""(?i)((?:(?:password|passwd|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]{0,60})["']?\s*[:=]\s*["'`]?(?:bearer\s+|basic\s+)?)(?![\s"'`]*(?:(?:bearer|basic)\s|\$|=?\{\{|\{|os\.|process\.|env\.|vault:|!|<|null|true|false|\d+\b(?!\w)))([^\s"'`,;}{)\]]{6,})"""
@@ -82,10 +88,21 @@ def _printed(text: str, instead: str) -> str:
 def safe(text: str) -> str:
     """The text with secrets and addresses of persons taken out."""
     text = text[:20_000]
-    text = _PASSWORD.sub(rf"\1:{HIDDEN}", text)
+    # What nobody sees may stand within a secret; it is only taken out where it hides one.
+    bare = _UNSEEN.sub("", text)
+    return _hidden(bare) if bare != text and _hidden(bare) != bare else _hidden(text)
+
+
+def _hidden(text: str) -> str:
+    text = _USER.sub(lambda found: _shown_user(found[0]), text)
     text = _OF_PERSONS.sub(HIDDEN, _BY_FORM.sub(HIDDEN, text))
     text = _IN_QUERY.sub(rf"\1{HIDDEN}", text)
     return _ASSIGNED.sub(rf"\1{HIDDEN}", text)
+
+
+def _shown_user(said: str) -> str:
+    """What stands before the @ of an address of a machine: only references, which tell nothing."""
+    return ":".join(part if _REFERRED.fullmatch(part) else HIDDEN for part in said.split(":", 1))
 
 
 def holds_secret(text: str) -> bool:

@@ -14,6 +14,7 @@ from halfway.inspection.quoting import quoted
 
 DEEPEST = 100  # levels of a tree
 MOST_NODES = 150_000
+MOST_EDGES = 20_000  # between the steps of a flow
 MOST_OF_YAML = 30_000  # also through aliases, which name a part again; its parser is slow
 LONGEST_YAML = 2**19  # characters
 GREATEST = 1e15

@@ -20,6 +20,8 @@ KEYS = ("rule", "file", "at", "reason", "owner", "expires")
 REQUIRED = ("rule", "file", "reason", "owner", "expires")
 MOST = 1_000
 LONGEST_TEXT = 500
+LONGEST_FILE = 2**18  # characters
+_DOTS = re.compile(r"(?:[\w-]+\s*\.\s*){20}")  # of one key; the time and the room that its parser takes grow with their square
 LONGEST_TIME = timedelta(days=366)  # what is accepted is looked at again at least once a year
 LINES = ("line", "lines", "line_number", "lineno", "row")
 _LINE = re.compile(r"^(?:L|line\s*)?\d+$", re.IGNORECASE)
@@ -38,6 +40,8 @@ class _File:
 def parse(text: str, *, source: str, folder: str, rules: Collection[str], today: date) -> tuple[Suppression, ...]:
     """The suppressions of a file; the files that they name are found from its folder."""
     file = _File(source, folder, rules, today)
+    if len(text) > LONGEST_FILE or _DOTS.search(text):
+        _refuse(file, problem="it is larger than 256 KiB, or a key of it has too many parts.", remedy="Mend what it is about.")
     try:
         told = tomllib.loads(text.removeprefix("\ufeff"))
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:

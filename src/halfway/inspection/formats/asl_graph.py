@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from halfway.inspection.formats.wording import is_failure
 from halfway.inspection.model import Edge, When
 from halfway.inspection.quoting import quoted
-from halfway.inspection.source import Node
+from halfway.inspection.source import MOST_EDGES, Node, Unreadable
 
 _COMPARED = re.compile(r"(?:Equals|Matches|LessThan|GreaterThan)")
 _REFERENCE = re.compile(r"\$(?:\.[\w$.-]+|[A-Za-z]\w*)")
@@ -123,15 +123,21 @@ def machine_of(root: Node) -> Machine:
 
 def connected(machine: Machine, steps: frozenset[str]) -> tuple[Edge, ...]:
     """The edges between steps; states that are none are passed through."""
+    return ways(machine.links, [state.name for state in machine.states if state.name in steps], steps)
+
+
+def ways(links: Links, firsts: Sequence[str], steps: frozenset[str]) -> tuple[Edge, ...]:
+    """The edges from these steps to others, past whatever is none; raises Unreadable if there are too many."""
     edges = dict[Edge, None]()
-    for state in machine.states:
-        if state.name in steps:
-            edges.update(dict.fromkeys(_onward(machine, state.name, steps)))
+    for first in firsts:
+        edges.update(dict.fromkeys(_onward(links, first, steps)))
+        if len(edges) > MOST_EDGES:
+            raise Unreadable(f"it has more than {MOST_EDGES:,} ways from step to step")
     return tuple(edges)
 
 
-def _onward(machine: Machine, first: str, steps: frozenset[str]) -> Iterator[Edge]:
-    left = list(reversed(machine.links[first]))
+def _onward(links: Links, first: str, steps: frozenset[str]) -> Iterator[Edge]:
+    left = list(reversed(links[first]))
     seen = set[tuple[str, When]]()
     while left:
         name, when = left.pop()
@@ -141,7 +147,7 @@ def _onward(machine: Machine, first: str, steps: frozenset[str]) -> Iterator[Edg
         if name in steps:
             yield Edge(first, name, when)
             continue
-        left += [(after, When.ERROR if When.ERROR in (when, then) else then) for after, then in reversed(machine.links[name])]
+        left += [(after, When.ERROR if When.ERROR in (when, then) else then) for after, then in reversed(links[name])]
 
 
 def _branches(node: Node) -> Iterator[Node]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from halfway.inspection.formats.asl_graph import cyclic_names, postorder
+from halfway.inspection.formats.asl_graph import cyclic_names, postorder, ways
 from halfway.inspection.formats.xml_tree import Element
 from halfway.inspection.model import Edge, When
 
@@ -102,25 +102,7 @@ def process_of(element: Element, called: frozenset[str]) -> Process:
 
 def connected(process: Process, steps: frozenset[str]) -> tuple[Edge, ...]:
     """The edges between steps; gateways, events and scopes are passed through."""
-    edges = dict[Edge, None]()
-    for node in process.nodes:
-        if node.get("id") in steps:
-            edges.update(dict.fromkeys(_onward(process.links, node.get("id"), steps)))
-    return tuple(edges)
-
-
-def _onward(links: Links, first: str, steps: frozenset[str]) -> Iterator[Edge]:
-    left = list(reversed(links[first]))
-    seen = set[tuple[str, When]]()
-    while left:
-        name, when = left.pop()
-        if (name, when) in seen:
-            continue
-        seen.add((name, when))
-        if name in steps:
-            yield Edge(first, name, when)
-            continue
-        left += [(after, When.ERROR if When.ERROR in (when, then) else then) for after, then in reversed(links[name])]
+    return ways(process.links, [name for node in process.nodes if (name := node.get("id")) in steps], steps)
 
 
 def _links(element: Element, nodes: Mapping[str, Element], attached: Mapping[str, list[Element]]) -> tuple[Links, dict[str, str]]:
