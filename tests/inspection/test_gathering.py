@@ -64,3 +64,20 @@ def test_no_more_than_so_many_files_are_read(tmp_path: Path, monkeypatch: pytest
     found = gather([tmp_path])
     assert len(found.sources) == 2
     assert [skip.why for skip in found.skipped] == ["it is too much: only the first files were read"]
+
+
+def test_names_that_no_file_can_have_and_links_around_in_a_circle_are_told(tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text("#!/bin/bash\n")
+    (tmp_path / "loop.yml").symlink_to(tmp_path / "loop.yml")
+    found = gather([tmp_path / "a\0b", tmp_path / ("a" * 5_000), tmp_path / "loop.yml", tmp_path / "a.sh"])
+    assert len(found.sources) == 1
+    assert [skip.why for skip in found.skipped] == ["no file can be called so", "File name too long", "Too many levels of symbolic links"]
+
+
+def test_what_became_a_pipe_after_it_was_looked_at_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe.yml")
+    (tmp_path / "file").write_text("x")
+    seen = (tmp_path / "file").lstat()
+    monkeypatch.setattr(Path, "lstat", lambda _self: seen)
+    found = gather([tmp_path])
+    assert [(Path(skip.path).name, skip.why) for skip in found.skipped] == [("pipe.yml", "it is no file")]

@@ -9,14 +9,19 @@ from itertools import pairwise
 
 import pytest
 
-from halfway.inspection.formats import Given, Reader
+from halfway.inspection.finding import Case
+from halfway.inspection.formats import Given, Reader, bpmn, cloudflare
 from halfway.inspection.formats.github_actions import GithubActions
 from halfway.inspection.formats.n8n import N8n
 from halfway.inspection.formats.python.reader import PythonReader
+from halfway.inspection.formats.shell import Shell
+from halfway.inspection.inspecting import Inspector
 from halfway.inspection.knowledge import load
+from halfway.inspection.model import Flow
+from halfway.inspection.rules import all_rules
 from halfway.inspection.source import Source
 
-LENGTH = 60
+LENGTH = 40
 
 
 def script(length: int) -> str:
@@ -39,11 +44,52 @@ def jobs(length: int) -> str:
     return "on: push\njobs:\n" + "".join(each)
 
 
+def functions(length: int) -> str:
+    each = (f"def f{one}():\n    requests.post('https://a.example/{one}')\n    f{one + 1}()\n" for one in range(length))
+    return "import requests\n" + "".join(each) + "f0()\n"
+
+
+def loops(length: int) -> str:
+    one = "for a in b:\n    try:\n        requests.post('https://a.example/{0}')\n    except OSError:\n        undo{0}()\n"
+    return "import requests\n" + "".join(one.format(number) for number in range(length))
+
+
+def one_statement(length: int) -> str:
+    return "import requests\nx = [" + ", ".join(f"requests.post('https://a.example/{one}', json=a)" for one in range(length)) + "]\n"
+
+
+def listed(length: int) -> str:
+    return "#!/bin/bash\n" + " && ".join(f"curl -X POST https://a.example/{one}" for one in range(length)) + "\n"
+
+
+def classes(length: int) -> str:
+    body = "async run(event, step) { await step.do('x', async () => fetch('https://a.example', {method: 'POST'})) }"
+    return "".join(f"export class A{one} extends WorkflowEntrypoint {{ {body} }}\n" for one in range(length))
+
+
+def nested(length: int) -> str:
+    head = "export class A extends WorkflowEntrypoint { async run(event, step) { await step.do('x', async () => 1); x = "
+    return head + "f(" * length + "1" + ")" * length + " }}"
+
+
+def processes(length: int) -> str:
+    one = '<process id="p{0}" isExecutable="true"><startEvent id="s{0}"/><serviceTask id="t{0}"/></process>'
+    space = 'xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"'
+    return f"<definitions {space}>{''.join(one.format(number) for number in range(length))}</definitions>"
+
+
 def work(reader: Reader, path: str, text: str) -> int:
     """How many functions are called to make the flows of a text."""
-    source, found = Source(path, text), [0]
+    source, flows = Source(path, text), list[Flow]()
     given = Given({path: source}, load())
     assert reader.takes(source)
+    calls = counted(lambda: flows.extend(reader.flows(source, given)))
+    assert flows
+    return calls
+
+
+def counted(done: Callable[[], object]) -> int:
+    found = [0]
 
     def count(_frame: object, event: str, _given: object) -> None:
         found[0] += event == "call"
@@ -51,17 +97,37 @@ def work(reader: Reader, path: str, text: str) -> int:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        flows = list(reader.flows(source, given))
+        done()
     finally:
         sys.setprofile(before)
-    assert flows
     return found[0]
 
 
 @pytest.mark.parametrize(
     ("reader", "path", "made"),
-    [(PythonReader(), "long.py", script), (N8n(), "long.json", drawing), (GithubActions(), "long.yml", jobs)],
+    [
+        (PythonReader(), "long.py", script),
+        (PythonReader(), "functions.py", functions),
+        (PythonReader(), "statement.py", one_statement),
+        (N8n(), "long.json", drawing),
+        (GithubActions(), "long.yml", jobs),
+        (Shell(), "list.sh", listed),
+        (cloudflare.READER, "classes.ts", classes),
+        (cloudflare.READER, "nested.ts", nested),
+        (bpmn.READER, "processes.bpmn", processes),
+    ],
 )
 def test_a_file_twice_as_long_is_about_twice_the_work(reader: Reader, path: str, made: Callable[[int], str]) -> None:
     work(reader, path, made(2))  # what is loaded once is no work of either
     assert work(reader, path, made(2 * LENGTH)) < 2.5 * work(reader, path, made(LENGTH))
+
+
+def test_rules_look_at_a_flow_twice_as_long_with_about_twice_the_work() -> None:
+    def looked(length: int) -> int:
+        source = Source("a.py", loops(length))
+        [one] = PythonReader().flows(source, Given({"a.py": source}, load()))
+        inspector = Inspector((), all_rules(), load())
+        return counted(lambda: inspector.findings(Case(one, inspector.knowledge)))
+
+    looked(2)
+    assert looked(2 * LENGTH) < 2.8 * looked(LENGTH)

@@ -177,3 +177,19 @@ def test_a_definition_that_is_broken_is_told(spec: str) -> None:
     source = Source("x.db", f'{HEAD}{{"definitions": [{json.dumps({"spec": spec})}], "runs": []}}}}')
     with pytest.raises(Unreadable):
         list(DatabaseReader().flows(source, Given({}, KNOWN)))
+
+
+@pytest.mark.parametrize("value", ["zeroblob(900000000)", "printf('%.*c', 3000000, 'x')"])
+def test_a_database_that_makes_great_values_when_it_is_read_is_refused(tmp_path: Path, value: str) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as made:
+        made.execute(f"create view halfway_definition as select 1 as hash, {value} as spec, 1 as type, 1 as version, 1 as registered_at")
+    with pytest.raises(Unreadable, match=ANOTHER):
+        dump(tmp_path / "a.db")
+
+
+def test_a_database_of_which_too_much_would_be_read_is_refused(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("halfway.inspection.databases.LARGEST", 100)
+    with pytest.raises(Unreadable, match=ANOTHER):
+        dump(database)

@@ -78,3 +78,36 @@ def test_a_quote_is_one_bounded_line_that_cannot_move_the_cursor() -> None:
     assert len(shown) == LONGEST
     assert shown.startswith("a b [31m x")
     assert all(sign.isprintable() for sign in shown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git clone https://jane.doe@git.example/a.git",
+        f"https://jane.doe:{KEY}@pay.example/x",
+        "https://jane.doe:${{ secrets.TOKEN }}@git.example/a.git",
+        "postgres://jane.doe:$PASSWORD@db.example/x",
+    ],
+)
+def test_nobody_is_named_who_logs_in(text: str) -> None:
+    assert "jane" not in quoted(text)
+
+
+def test_a_reference_to_who_logs_in_stays() -> None:
+    text = "https://${{ github.actor }}:${{ secrets.TOKEN }}@git.example/a.git"
+    assert quoted(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "to jane.doe＠shop.example", "?to=jane.doe%40shop.example", "jane%2Edoe%40shop%2Eexample", "jane.doe%2540shop.example",
+        "jane.doe&#64;shop.example", "jane.doe\\u0040shop.example", "jane\u200b.doe@shop\u200b.example", "jane.doe@shop。example",
+    ],
+)  # fmt: skip
+def test_an_address_of_a_person_is_one_however_it_is_written(text: str) -> None:
+    assert not any(part in quoted(text) for part in ("jane", "doe", "shop"))
+
+
+def test_a_sign_that_nobody_sees_hides_no_secret() -> None:
+    assert "B2c3" not in quoted(f"x ghp_a1\u200b{KEY}\u00ad{KEY}")

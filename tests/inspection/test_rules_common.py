@@ -6,6 +6,7 @@ import pytest
 
 from halfway.inspection.assessing import Repeatable, identified, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
+from halfway.inspection.formats import Given
 from halfway.inspection.inspecting import Inspector
 from halfway.inspection.knowledge import load
 from halfway.inspection.model import Bearing, Fact, Kind, Mark, Receiver, Repeat, Repeating, When
@@ -179,3 +180,12 @@ def test_what_is_said_twice_of_one_place_is_told_once_as_the_gravest() -> None:
     assert [(one.severity, one.span.line, one.inference.params["what"]) for one in found] == [
         (Severity.HIGH, 10, "a"), (Severity.LOW, 10, "b"), (Severity.LOW, 11, "a"),
     ]  # fmt: skip
+
+
+def test_all_rules_ask_the_same_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, whole = list[object](), Ways.__init__
+    monkeypatch.setattr(Ways, "__init__", lambda self, of: (made.append(of), whole(self, of))[1])
+    inspector = Inspector((), all_rules(), load())
+    one = flow(step("a", 1, effect(Kind.MONEY)), step("b", 2, effect(Kind.CREATE)))
+    inspector._card(one, (), Given({}, inspector.knowledge), None)
+    assert len(made) == 1

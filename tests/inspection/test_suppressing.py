@@ -153,3 +153,10 @@ def test_what_is_not_said_completely_is_refused(entry: str, problem: str) -> Non
         given(entry)
     assert problem in str(refused.value)
     assert "jane" not in str(refused.value)
+
+
+@pytest.mark.parametrize("entry", ["a" + ".a" * 20_000 + " = 1", "a = {" + "b . c . " * 10 + "d = 1}", "# " + "x" * 2**18])
+def test_what_is_made_to_keep_the_parser_busy_is_refused_before_it_is_parsed(entry: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tomllib.loads", lambda _text: pytest.fail("it was parsed"))
+    with pytest.raises(InvalidInput, match="larger than 256 KiB, or a key of it has too many parts"):
+        given(entry)

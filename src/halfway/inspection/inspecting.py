@@ -54,7 +54,7 @@ class Inspector:
         flows = [flow for source in gathered.sources.values() for flow in self._flows(source, given, gathered)]
         kept = [source for source in gathered.sources.values() if is_dump(source)]  # a database tells of its runs, too
         runs = [run for source in (*told.sources.values(), *kept) for run in self._runs(source, given, told)]
-        cards = [self._card(flow, runs, given, suppressions) for flow in flows]
+        cards = list(self._cards(flows, runs, given, suppressions, gathered))
         first = chosen(cards)
         skipped = (Skip(shown_path(one.path), quoted(one.why)) for one in (*gathered.skipped, *told.skipped))
         suppressed = (one for card in cards for one in card.suppressed)
@@ -71,9 +71,9 @@ class Inspector:
                 if reader.takes(source):
                     taken = True
                     yield from _bounded(reader.flows(source, given))
-            except (Unreadable, RecursionError) as error:
+            except Exception as error:
                 taken = True
-                gathered.skipped.append(Skip(source.path, f"{reader.name}: {error}"))
+                gathered.skipped.append(Skip(source.path, f"{reader.name}: {_why(error)}"))
         source.kept.clear()
         # A file that nobody could read as what it is called is told: it may be the one that matters.
         why = source.unread.get(READ_AS.get(PurePosixPath(source.path).suffix, ""))
@@ -87,10 +87,19 @@ class Inspector:
                 for run in reader.runs(source, given):
                     found = True
                     yield run
-            except (Unreadable, RecursionError) as error:
-                told.skipped.append(Skip(source.path, f"{reader.name}: {error}"))
+            except Exception as error:
+                told.skipped.append(Skip(source.path, f"{reader.name}: {_why(error)}"))
         if not found:
             told.skipped.append(Skip(source.path, "it tells of no run that can be read"))
+
+    def _cards(
+        self, flows: Sequence[Flow], runs: Sequence[RunLog], given: Given, suppressions: Suppressions | None, gathered: Gathered
+    ) -> Iterator[Card]:
+        for flow in flows:
+            try:
+                yield self._card(flow, runs, given, suppressions)
+            except Exception as error:
+                gathered.skipped.append(Skip(flow.file, f"{flow.format}: {_why(error)}"))
 
     def _card(self, flow: Flow, runs: Sequence[RunLog], given: Given, suppressions: Suppressions | None) -> Card:
         case = Case(flow, self.knowledge, _run_of(flow, runs))
@@ -105,6 +114,11 @@ class Inspector:
             if key not in found or finding.severity > found[key].severity:
                 found[key] = finding
         return list(found.values())
+
+
+def _why(error: Exception) -> str:
+    """Why something was left out. Strangers write what is read: where a reader errs, all others are read nevertheless, and it is told."""
+    return str(error) if isinstance(error, (Unreadable, RecursionError)) else f"{type(error).__name__}: an error of the inspection itself"
 
 
 def _bounded(flows: Iterator[Flow]) -> Iterator[Flow]:
