@@ -187,9 +187,7 @@ def test_a_database_that_makes_great_values_when_it_is_read_is_refused(tmp_path:
         dump(tmp_path / "a.db")
 
 
-def test_a_database_of_which_too_much_would_be_read_is_refused(
-    database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_of_which_too_much_would_be_read_is_refused(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("halfway.inspection.databases.LARGEST", 100)
     with pytest.raises(Unreadable, match=ANOTHER):
         dump(database)

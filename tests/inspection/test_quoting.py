@@ -87,6 +87,7 @@ def test_a_quote_is_one_bounded_line_that_cannot_move_the_cursor() -> None:
         f"https://jane.doe:{KEY}@pay.example/x",
         "https://jane.doe:${{ secrets.TOKEN }}@git.example/a.git",
         "postgres://jane.doe:$PASSWORD@db.example/x",
+        "git push https://jane.doe:${{",
     ],
 )
 def test_nobody_is_named_who_logs_in(text: str) -> None:

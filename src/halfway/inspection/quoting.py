@@ -41,8 +41,8 @@ _OF_PERSONS = re.compile(
     ))
 )  # fmt: skip
 # Who logs in, and with what: the name may be that of a person. A reference to where it is kept stays.
-_USER = re.compile(r"(?<=://)(?:\$\{\{[^}]*\}\}|(?!\$\{\{)[^/\s\"'`<>?#])+(?=@)")
-_REFERRED = re.compile(r"\$\{\{.*?\}\}|\$\{?\w+\}?|\{\{?[\w.$ ]+\}?\}|%\w+%|<[\w-]+>")
+_USER = re.compile(r"(?<=://)(?:\$\{\{[^}]*\}\}|(?!\$\{\{)[^/\s\"'`<>?#])+(?=@)|(?<=://)[^/\s:@\"'`<>?#]+(?=:\$\{\{[^}]*$)")
+_REFERRED = re.compile(r"\$\{\{.*?\}\}|\$\{?\w+\}?|\{\{?[\w.$ ]+\}?\}|%\w+%|<[\w-]+>|user(?:name)?")
 # A reference to where a secret is kept is no secret: ${{ secrets.X }}, $TOKEN, ={{ … }}, os.environ["X"].
 _ASSIGNED = re.compile(
     r"""(?i)((?:(?:password|passwd|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]{0,60})["']?\s*[:=]\s*["'`]?(?:bearer\s+|basic\s+)?)(?![\s"'`]*(?:(?:bearer|basic)\s|\$|=?\{\{|\{|os\.|process\.|env\.|vault:|!|<|null|true|false|\d+\b(?!\w)))([^\s"'`,;}{)\]]{6,})"""

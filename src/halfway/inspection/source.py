@@ -185,7 +185,12 @@ def whole(said: str) -> int | None:
 def expressions(text: str) -> list[str]:
     """What stands in each `${{ }}`."""
     found: list[str] = []
-    replaced(text, lambda whole: found.append(whole[3:-2]) or "")
+
+    def take(whole: str) -> str:
+        found.append(whole[3:-2])
+        return ""
+
+    replaced(text, take)
     return found
 
 

@@ -8,7 +8,6 @@ from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeat, Repeater, Repeating, Step
 from halfway.inspection.rules.common import (
-    Ways,
     again,
     again_at,
     exposed,
@@ -22,6 +21,7 @@ from halfway.inspection.rules.common import (
     stops,
     told,
 )
+from halfway.inspection.ways import Ways
 
 TWICE = "When {later} fails, running {unit} again does {what} a second time."
 REFUSED = "When {later} fails, running {unit} again is refused at {what}, which is there already, and never reaches {later}."

@@ -75,12 +75,12 @@ def _parser() -> Parser:
 def _masked(text: str) -> tuple[str, list[str]]:
     """Expressions of GitHub become words, so that the text is shell; their lines are kept."""
     found: list[str] = []
+    return replaced(text, lambda whole: _kept(whole, found) + "\\\n" * whole.count("\n")), found
 
-    def mask(whole: str) -> str:
-        found.append(" ".join(whole.split()))
-        return f"halfwayexpr{len(found) - 1}x" + "\\\n" * whole.count("\n")
 
-    return replaced(text, mask), found
+def _kept(whole: str, found: list[str]) -> str:
+    found.append(" ".join(whole.split()))
+    return f"halfwayexpr{len(found) - 1}x"
 
 
 class _Walk:
@@ -362,11 +362,7 @@ class _Walk:
             self.commands[start:] = [replace(command, wrapping=wrapping) for command in self.commands[start:]]
 
     def _remask(self, text: str) -> str:
-        def mask(whole: str) -> str:
-            self._expressions.append(" ".join(whole.split()))
-            return f"halfwayexpr{len(self._expressions) - 1}x"
-
-        return replaced(text, mask)
+        return replaced(text, lambda whole: _kept(whole, self._expressions))
 
     def _expression(self, place: str) -> str:
         at = whole(place)
