@@ -2,7 +2,9 @@ import json
 
 import pytest
 
+from halfway.inspection.formats import Given, cloudflare_run
 from halfway.inspection.formats.cloudflare import READER
+from halfway.inspection.knowledge import load
 from halfway.inspection.model import Bearing, Effect, Kind, Mark, OnError, Outcome, Receiver, Repeating, Starting, Step
 from halfway.inspection.source import Source
 from tests.inspection.small_knowledge import by_id, edges, logs, only, read
@@ -385,3 +387,12 @@ def test_an_instance_tells_what_landed() -> None:
     [run] = logs(READER, "instance.json", text)
     assert (run.version, run.format) == ("v1", "cloudflare")
     assert [(ran.step, ran.outcome) for ran in run.steps] == [("charge", Outcome.LANDED), ("mail", Outcome.UNKNOWN)]
+
+
+def test_where_a_statement_stands_is_asked_only_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, enclosing = list[object](), cloudflare_run._enclosing
+    monkeypatch.setattr(cloudflare_run, "_enclosing", lambda node: (asked.append(node), enclosing(node))[1])
+    calls = "await step.do('a', async () => { await fetch('https://a.example', { method: 'POST' }) }); f(g(h(1)));"
+    source = Source("shop.ts", HEAD + "/* a */ x = 1; y = [x];" * 20 + calls + TAIL)
+    assert list(READER.flows(source, Given({"shop.ts": source}, load())))
+    assert len(asked) == 2

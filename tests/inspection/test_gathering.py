@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from halfway.inspection import gathering
-from halfway.inspection.gathering import gather
+from halfway.inspection.gathering import beside, gather
 
 
 def test_a_folder_is_walked_in_order_and_what_a_tool_has_made_is_left_out(tmp_path: Path) -> None:
@@ -69,6 +69,7 @@ def test_no_more_than_so_many_files_are_read(tmp_path: Path, monkeypatch: pytest
 def test_names_that_no_file_can_have_and_links_around_in_a_circle_are_told(tmp_path: Path) -> None:
     (tmp_path / "a.sh").write_text("#!/bin/bash\n")
     (tmp_path / "loop.yml").symlink_to(tmp_path / "loop.yml")
+    assert beside([tmp_path / ("a" * 5_000) / "b"], "x", tmp_path) == ()
     found = gather([tmp_path / "a\0b", tmp_path / ("a" * 5_000), tmp_path / "loop.yml", tmp_path / "a.sh"])
     assert len(found.sources) == 1
     assert [skip.why for skip in found.skipped] == ["no file can be called so", "File name too long", "Too many levels of symbolic links"]

@@ -71,12 +71,20 @@ def beside(paths: Sequence[Path], name: str, here: Path) -> tuple[Path, ...]:
     found: dict[Path, None] = {}
     for path in paths:
         whole = Path(os.path.abspath(path))
-        above = [*([whole] if whole.is_dir() else []), *whole.parents]
-        last = next((number for number, folder in enumerate(above) if folder == here or (folder / ".git").exists()), 0)
-        nearest = next((folder / name for folder in above[: last + 1] if os.path.lexists(folder / name)), None)
+        above = [*([whole] if os.path.isdir(whole) else []), *whole.parents]
+        last = next((number for number, folder in enumerate(above) if folder == here or _is_there(folder / ".git")), 0)
+        nearest = next((folder / name for folder in above[: last + 1] if _is_there(folder / name)), None)
         if nearest is not None:
             found[nearest] = None
     return tuple(found)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        path.lstat()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def read_one(path: Path, *, named: bool) -> str:

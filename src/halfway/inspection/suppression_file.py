@@ -21,7 +21,7 @@ REQUIRED = ("rule", "file", "reason", "owner", "expires")
 MOST = 1_000
 LONGEST_TEXT = 500
 LONGEST_FILE = 2**18  # characters
-_DOTS = re.compile(r"(?:[\w-]+\s*\.\s*){20}")  # of one key; the time and the room that its parser takes grow with their square
+_DOTS = re.compile(r"(?<![\w-])(?:[\w-]+\s*\.\s*){20}")  # of one key; the time and the room that its parser takes grow with their square
 LONGEST_TIME = timedelta(days=366)  # what is accepted is looked at again at least once a year
 LINES = ("line", "lines", "line_number", "lineno", "row")
 _LINE = re.compile(r"^(?:L|line\s*)?\d+$", re.IGNORECASE)

@@ -164,11 +164,15 @@ class Walk:
     # ── expressions ──
 
     def _expression(self, node: Syntax, around: _Around) -> None:
-        left = [(node, _enclosing(node))]  # each with the body that it stands in
+        # Each with the body that it stands in; asked for only where there is a call, for it takes as long as the way up.
+        left: list[tuple[Syntax, Syntax | None]] = [(node, None)]
+        first: Syntax | None = None
         while left:
             one, home = left.pop()
-            if one.type == "call_expression" and self._call(one, home, around):
-                continue
+            if one.type == "call_expression":
+                home = home or (first := first or _enclosing(node))
+                if self._call(one, home, around):
+                    continue
             inner = around
             if one.type == "call_expression" and _MAPPED.search(text(callee(one))):
                 inner = replace(around, in_loop=True)
