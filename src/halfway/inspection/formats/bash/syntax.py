@@ -352,7 +352,7 @@ class _Walk:
         """A text within the text is walked with the line where it begins."""
         if around.depth > DEEPEST // 2:
             raise Unreadable(f"line {line}: scripts within scripts are nested too deeply")
-        root = _parser().parse(self._remask(text).encode("utf-8", "replace")).root_node
+        root = _parser().parse(replaced(text, lambda whole: _kept(whole, self._expressions)).encode("utf-8", "replace")).root_node
         shift, self._shift, start = self._shift, line, len(self.commands)
         known = self._functions
         self._functions = known | functions(root)
@@ -360,9 +360,6 @@ class _Walk:
         self._shift, self._functions = shift, known
         if wrapping is not None and wrapping != Wrapping():
             self.commands[start:] = [replace(command, wrapping=wrapping) for command in self.commands[start:]]
-
-    def _remask(self, text: str) -> str:
-        return replaced(text, lambda whole: _kept(whole, self._expressions))
 
     def _expression(self, place: str) -> str:
         at = whole(place)
