@@ -197,3 +197,10 @@ def test_where_a_rule_errs_the_other_flows_are_judged_and_it_is_told(tmp_path: P
     assert found.card is not None
     assert (found.card.name, found.others) == ("good.sh", ())
     assert told(found) == ["shell: ZeroDivisionError: an error of the inspection itself"]
+
+
+def test_what_may_be_passed_over_leads_to_what_comes_next_and_not_to_all(tmp_path: Path) -> None:
+    calls = "".join(f"if a{one}:\n    requests.post('https://a.example/{one}')\n" for one in range(250))
+    [flow] = inspected(tmp_path, {"a.py": f"import requests\n{calls}"}).flows
+    assert len(flow.steps) == 250
+    assert len(flow.edges) < MOST_EDGES / 2

@@ -19,8 +19,8 @@ from halfway.inspection.model import Fact, Gate, Mark, OnError, Repeater, Repeat
 
 DEEPEST = 5  # calls into calls
 MOST = 2_000  # things found in one automation
-MOST_EDGES = 10_000  # beyond these, only what was found last leads on
-NEAREST = 20
+MOST_EDGES = 4_000  # beyond these, only what was found last leads on
+NEAREST = 15
 Tips = frozenset[tuple[int, When]]
 
 
