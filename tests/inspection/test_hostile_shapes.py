@@ -17,6 +17,7 @@ from halfway.inspection.formats.all import READERS
 from halfway.inspection.gathering import Gathered
 from halfway.inspection.inspecting import Inspection, Inspector
 from halfway.inspection.knowledge import load
+from halfway.inspection.literals import comment, string
 from halfway.inspection.model import Flow, RunLog
 from halfway.inspection.rules import all_rules
 from halfway.inspection.source import MOST_EDGES, Source, expressions, finite, replaced, whole
@@ -204,3 +205,7 @@ def test_what_may_be_passed_over_leads_to_what_comes_next_and_not_to_all(tmp_pat
     [flow] = inspected(tmp_path, {"a.py": f"import requests\n{calls}"}).flows
     assert len(flow.steps) == 250
     assert len(flow.edges) < MOST_EDGES / 2
+
+
+def test_no_name_in_an_emitted_workflow_is_an_order_to_a_build_server() -> None:
+    assert not any("##vso[" in put("close ##vso[task.setvariable variable=x]y") for put in (comment, string))

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from halfway.inspection.quoting import safe
+from halfway.inspection.quoting import safe, without_orders
 
 LONGEST_NAME = 28
 LONGEST_TEXT = 200
@@ -49,7 +49,7 @@ def plain(text: str) -> str:
 
 def one_line(text: str) -> str:
     """The text without line breaks, signs that are not seen, halves of letters, secrets, and addresses of persons."""
-    line = " ".join("".join(sign if sign.isprintable() else " " for sign in safe(text)).split())
+    line = without_orders(" ".join("".join(sign if sign.isprintable() else " " for sign in safe(text)).split()))
     return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 1] + "…"
 
 

@@ -69,8 +69,13 @@ def quoted(text: str, longest: int = LONGEST) -> str:
     text = text.replace("\\\n", "\n")  # a command over several lines is told in one
     line = " ".join(_printed(safe(text), " ").split())
     # Build servers take such a line of a log for an order to them: `::error::` at its beginning, `##[` anywhere.
-    line = _COMMAND.sub(r"# #\1", _AT_BEGINNING.sub(": :", line))
+    line = without_orders(_AT_BEGINNING.sub(": :", line))
     return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def without_orders(line: str) -> str:
+    """Without what a build server takes for an order wherever it stands."""
+    return _COMMAND.sub(r"# #\1", line)
 
 
 def shown_path(path: str) -> str:
