@@ -399,7 +399,7 @@ def test_r08_what_is_deleted_is_not_found_a_second_time() -> None:
 def test_a_task_that_is_queued_twice_weighs_less_than_what_it_does() -> None:
     queued = effect(Kind.ENQUEUE, told="sync.delay()")
     pay = step("pay", 20, PAY)
-    assert only("R-08", flow(step("queue", 10, queued, repeaters=(RERUN,)), pay))[1] == "MEDIUM"
+    assert only("R-08", flow(step("queue", 10, queued, repeaters=(RERUN,)), pay))[1] == "LOW"
     assert only("R-03", flow(step("queue", 10, queued, repeaters=(RETRY,)), pay))[1] == "MEDIUM"
     event = repeater(Repeating.REDELIVERY, bound=None)
     assert [one.severity.name for one in findings(RULES["R-39"], flow(step("queue", 10, queued, repeaters=(event,))))] == ["MEDIUM"]

@@ -484,7 +484,9 @@ def test_r27_a_loop_stops_halfway(does: Any, severity: str, says: str) -> None:
 
 def test_r27_of_a_matrix_the_failed_jobs_can_be_done_again_alone() -> None:
     leg = step("each", 10, POST, identity=KEYLESS, marks=marked(Mark.IN_LOOP), extra={"fail_fast": "true"})
-    assert only("R-27", flow(leg))[1] == "LOW"
+    silent("R-27", flow(leg))
+    loop = replace(leg, repeaters=(repeater(Repeating.LOOP, bound=None),))
+    assert only("R-27", flow(loop))[1] == "LOW"
 
 
 @pytest.mark.parametrize("command", ["npm publish --workspaces", "cargo publish --workspace", "docker push -a app", "twine upload dist/*"])

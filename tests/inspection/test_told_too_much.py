@@ -138,6 +138,10 @@ REF = """- run: |
     fi
     gh pr create --title x --body y --head "$HEAD_REF"
 """
+MATRIX = "    strategy: {matrix: {name: [a, b]}}\n"
+ASKED = """- run: gh api graphql --paginate --slurp -f query="$query"
+- run: gh pr comment 1 --body x
+"""
 HERE = "${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}"
 QUEUED = """
 {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "arn:aws:states:::events:putEvents", "TimeoutSeconds": 9, "End": true,
@@ -257,6 +261,16 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ("docker-compose.yml", SERVICE.format(command="bash -c work").replace("restart: always", "profiles: [debug]"), "R-44 R-08"),
         # this flow itself
         ("x.json", node("executeWorkflow", "webhook", workflowId="={{ $workflow.id }}"), "R-44"),
+        # there is one draft only; a page has a limit of its own; a question that is put in pages; what is put is put again
+        ("ci.yml", workflow("- uses: release-drafter/release-drafter@v6"), "R-16"),
+        ("ci.yml", workflow("- uses: actions/deploy-pages@v4").replace("    timeout-minutes: 9\n", ""), "R-15"),
+        ("ci.yml", workflow(ASKED), "R-08"),
+        ("ci.yml", workflow("- run: curl -X PUT https://shop.example/x -d y\n- run: gh issue create --title x --body y"), "R-08"),
+        ("x.sh", "#!/bin/bash\nset -e\ngit push --follow-tags\nrm -Rf work\n", "R-08"),
+        # of a matrix the jobs that failed are done again alone
+        ("ci.yml", workflow("- run: docker push acme/${{ matrix.name }}").replace("    steps", f"{MATRIX}    steps"), "R-27"),
+        # an image is there to be used by what follows
+        ("x.sh", "#!/bin/bash\nset -e\ndocker push acme/shop:1\naws lambda create-function --function-name x\n", "R-26"),
         # what tidies up comes last
         ("ci.yml", workflow("- run: cosign sign --yes acme/shop:1\n- run: gh api --method DELETE repos/a/b/actions/artifacts/1"), "R-26"),
         # nobody but a person starts what has no trigger

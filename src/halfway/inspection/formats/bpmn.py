@@ -34,7 +34,7 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Source, Unreadable, whole
 
 NAME = "bpmn"
-DRAWING = "none of its processes is executable: it is a drawing, which no engine runs"
+DRAWING = "none of its processes can be executed: it is a drawing, which no engine runs"
 CONNECTOR_ENDS_AFTER = 40.0  # seconds; the defaults of a connector of Camunda 8, to connect and to read
 _SPACE = "http://www.omg.org/spec/BPMN/20100524/MODEL"
 _EFFECTLESS = frozenset({"userTask", "manualTask", "receiveTask", "task", "scriptTask", "businessRuleTask", "intermediateCatchEvent"})

@@ -57,7 +57,7 @@ def _httpie(words: list[str]) -> tuple[str, str]:
 
 def _gh(command: Command, path: str) -> tuple[str, str]:
     fields = values(command, *_FIELDS)
-    if path == "graphql" and any(_QUESTION.match(field) and "mutation" not in field for field in fields):
+    if path == "graphql" and ("--paginate" in command.flags or any(_QUESTION.match(field) and "mutation" not in field for field in fields)):
         return "GET", "https://api.github.com/graphql"  # a question, which is posted
     method = _first(values(command, "-X", "--method")) or ("POST" if fields else "GET")
     return method.upper(), path if "://" in path else f"https://api.github.com/{path.lstrip('/')}"

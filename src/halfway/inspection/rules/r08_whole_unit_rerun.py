@@ -25,6 +25,9 @@ from halfway.inspection.ways import Ways
 
 TWICE = "When {later} fails, running {unit} again does {what} a second time."
 REFUSED = "When {later} fails, running {unit} again is refused at {what}, which is there already, and never reaches {later}."
+REMARKS = ("github.comment", "slack.", "discord.", "teams.", "googlechat.", "mattermost.", "sns.")
+"""What is said a second time in a channel is seen to be so."""
+DELETED = frozenset({Kind.DELETE})
 FILE = frozenset({Kind.FILE})
 UNKNOWN_KIND = frozenset({Kind.UNKNOWN})
 GONE = "When {later} fails, running {unit} again is refused at {what}, which finds nothing any more, and never reaches {later}."
@@ -36,7 +39,14 @@ def check(case: Case) -> Iterator[Finding]:
     by_hand = is_by_hand(case.flow) or case.flow.format == "compose"
     gravest: dict[str, Finding] = {}
     for step in ways.outward():
-        if kinds(step) == FILE or Mark.FAILURE_NOTICE in step.marks or (by_hand and is_command(step)):
+        if kinds(step) == DELETED and (Mark.IN_LOOP in step.marks or not _is_refused(step)):
+            continue  # what is gone is not deleted again; and who takes one after the other looks for what is left
+        if (
+            kinds(step) == FILE
+            or told(step).startswith(("DELETE ", "PUT "))
+            or Mark.FAILURE_NOTICE in step.marks
+            or (by_hand and is_command(step))
+        ):
             continue  # a line of a file of this machine; a failure that is told again; a tool of which nothing is known
         finding = _at(ways, step) if exposed(step) or _is_refused(step) else None
         if finding is not None and (step.unit not in gravest or finding.severity > gravest[step.unit].severity):
@@ -46,7 +56,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _at(ways: Ways, step: Step) -> Finding | None:
     for later in ways.after(step):
-        if later.unit == step.unit and outward(later) and stops(later) and not _is_other_branch(step, later):
+        if later.unit == step.unit and outward(later) and stops(later) and not _tidies(later) and not _is_other_branch(step, later):
             repeat = next((one for one in again(step) if _over_both(one, step, later)), None)
             if repeat is not None:
                 refused = GONE if Kind.DELETE in kinds(step) else REFUSED
@@ -54,6 +64,11 @@ def _at(ways: Ways, step: Step) -> Finding | None:
                 facts = line(later), *again_at(repeat, step, later)
                 return found(RULE.id, _severity(step), step, text, *facts, later=later, unit=step.unit)
     return None
+
+
+def _tidies(later: Step) -> bool:
+    """Whether it only clears away what the script itself has made."""
+    return kinds(later) <= DELETED | FILE and told(later).split(" ", 1)[0] in ("rm", "rmdir", "unlink", "os.remove", "shutil.rmtree")
 
 
 def _is_other_branch(step: Step, later: Step) -> bool:
@@ -75,8 +90,8 @@ def _severity(step: Step) -> Severity:
     if kinds(step) & {Kind.MONEY, Kind.RECORD}:
         return Severity.BLOCKER if repeatability(step) is Repeatable.NO else Severity.MEDIUM
     if repeatability(step) is Repeatable.NO:
-        remark = step.effect is not None and step.effect.action.startswith("github.comment")
-        return Severity.MEDIUM if is_queued(step) or remark else Severity.HIGH
+        remark = step.effect is not None and step.effect.action.startswith(REMARKS)
+        return Severity.LOW if is_queued(step) else Severity.MEDIUM if remark else Severity.HIGH
     return Severity.LOW if kinds(step) == UNKNOWN_KIND else Severity.MEDIUM
 
 

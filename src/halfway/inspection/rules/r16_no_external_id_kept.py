@@ -15,6 +15,7 @@ IN_THE_LOG = (
     "The id that the receiver gives to {what} stands in the log of the execution only: "
     "once that is deleted, somebody has to search by hand for what was made."
 )
+NAMED = frozenset({"aws.create", "aws.create_with_token"})
 LOGGED = frozenset({"n8n", "make", "zapier"})
 """Here the output of each step is kept with the run for a while."""
 _REMARK = re.compile(r"(?i)comment|reply")
@@ -39,9 +40,12 @@ def check(case: Case) -> Iterator[Finding]:
         # A remark stands below the thing that it is about, where it is found again.
         if step.effect is None or _REMARK.search(f"{step.effect.action} {step.effect.told}"):
             continue
+        if step.effect.action in NAMED or "release-drafter" in step.effect.told:
+            continue  # the caller gives it its name, or there is one only
         # What is made at a project is seen there by everybody.
-        shown, logged = step.effect.action.startswith("github."), case.flow.format in LOGGED and case.flow.evidence_off is None
-        severity = Severity.LOW if shown else Severity.HIGH if certain and not logged else Severity.MEDIUM
+        shown = step.effect.action.startswith("github.") or "homebrew" in step.effect.told
+        logged = case.flow.format in LOGGED and case.flow.evidence_off is None
+        severity = Severity.LOW if shown or logged else Severity.HIGH if certain else Severity.MEDIUM
         yield found(RULE.id, severity, step, IN_THE_LOG if logged else INFERENCE)
 
 

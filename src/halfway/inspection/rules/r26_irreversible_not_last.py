@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Reversible, Step
-from halfway.inspection.rules.common import found, is_row, kinds, line, only_tells, outward, stops, told
+from halfway.inspection.rules.common import found, is_by_hand, is_command, is_row, kinds, line, only_tells, outward, stops, told
 from halfway.inspection.ways import Ways
 
 INFERENCE = "{what} cannot be taken back without a trace, and is done before {later}, which may fail and seems not to need it."
@@ -16,23 +16,24 @@ ASIDE = frozenset({Mark.CLAIM, Mark.CURSOR, Mark.FAILURE_NOTICE, Mark.RECOVERY})
 _IMAGE = re.compile(r"\b(?:docker|buildx|podman|crane|skopeo|ko|jib)\b|build-push")
 _RELEASE = re.compile(r"\bgh release\b|gh-release|goreleaser")
 _OF_RELEASE = re.compile(r"\bgh (?:release|repo sync)\b|(?i:homebrew|winget|\baur\b|scoop|chocolatey)")
+DELETED = frozenset({Kind.DELETE})
 TIDYING = frozenset({Kind.DELETE, Kind.FILE})
 BOOKKEEPING = frozenset({Kind.GIT})
 """What is pushed after a release is often about the release."""
 
 
 def check(case: Case) -> Iterator[Finding]:
-    ways = case.ways
+    ways, by_hand = case.ways, is_by_hand(case.flow)
     movable = {one.id for one in ways.steps if _could_be_first(one)}
     for step in ways.outward():
         # A message that comes too early is the question of R-06.
-        if only_tells(step) or not _is_final(step) or step.marks & ASIDE:
+        if (by_hand and kinds(step) == DELETED) or only_tells(step) or not _is_final(step) or step.marks & ASIDE:
             continue
         needing = _needing(ways, step)
         later = next((one for one in ways.after(step) if one.id in movable and one.id not in needing and not _takes(one, step)), None)
         if later is not None:
             # What is deleted must often be gone before the next can be done.
-            severity = Severity.LOW if kinds(later) == BOOKKEEPING or kinds(step) == frozenset({Kind.DELETE}) else Severity.MEDIUM
+            severity = Severity.LOW if kinds(later) == BOOKKEEPING or kinds(step) == DELETED or is_command(later) else Severity.MEDIUM
             yield found(RULE.id, severity, step, INFERENCE, line(later), later=later)
 
 
@@ -40,8 +41,8 @@ def _is_final(step: Step) -> bool:
     """Whether it cannot be taken back, or only for a while, or not without a trace that everybody sees."""
     if step.effect is None or step.effect.reversible is Reversible.YES:
         return False
-    if "--clobber" in step.effect.told:
-        return False  # it is written over
+    if "--clobber" in step.effect.told or _IMAGE.search(step.effect.told):
+        return False  # it is written over; an image is there to be used by what follows
     return Kind.PUBLISH in kinds(step) or step.effect.reversible is Reversible.NO
 
 
@@ -54,10 +55,8 @@ def _could_be_first(later: Step) -> bool:
 
 
 def _takes(later: Step, step: Step) -> bool:
-    """Whether it is made of what was published: the deployment of an image, the files or the formula of a release."""
-    if _RELEASE.search(told(step)) and _OF_RELEASE.search(told(later)):
-        return True
-    return Kind.DEPLOY in kinds(later) and _IMAGE.search(told(step)) is not None
+    """Whether it is made of what was published: the files or the formula of a release."""
+    return _RELEASE.search(told(step)) is not None and _OF_RELEASE.search(told(later)) is not None
 
 
 def _needing(ways: Ways, step: Step) -> frozenset[str]:

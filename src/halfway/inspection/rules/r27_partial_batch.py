@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Mark, Repeat, Step
+from halfway.inspection.model import Kind, Mark, Repeat, Repeating, Step
 from halfway.inspection.rules.common import exposed, found, is_by_hand, is_command, is_queued, kinds, tells_team, told
 
 REFUSED = "When {what} stops after some of its items, doing it again fails at the first that is there already, and the rest stays undone."
@@ -28,7 +28,7 @@ _BATCH = re.compile(
 def check(case: Case) -> Iterator[Finding]:
     by_hand = is_by_hand(case.flow)
     for step in case.ways.outward():
-        if kinds(step) == FILE or (by_hand and is_command(step)):
+        if kinds(step) == FILE or is_queued(step) or _is_matrix(step) or (by_hand and is_command(step)):
             continue  # a line of a file of this machine; a tool of which nothing is known but that somebody runs it
         # What an agent does in its loop is no batch.
         if (
@@ -48,13 +48,17 @@ def _is_batch(step: Step) -> bool:
     return Mark.IN_LOOP in step.marks or _BATCH.search(step.quote) is not None
 
 
+def _is_matrix(step: Step) -> bool:
+    """Whether only a matrix makes several of it: the jobs that failed can be done again alone."""
+    loops = [one for one in step.repeaters if one.kind is Repeating.LOOP and not one.span.at.endswith(".matrix")]
+    return "fail_fast" in step.extra and not loops and not _BATCH.search(step.quote)
+
+
 def _judged(step: Step) -> tuple[Severity, str] | None:
     if kinds(step) <= DELETED | {Kind.UNKNOWN} and _DELETES.search(told(step)):
         return None  # what is gone already is not found a second time
     if exposed(step):
-        # Of the jobs of a matrix those that failed can be done again alone.
-        mild = tells_team(step) or "fail_fast" in step.extra or is_queued(step)
-        severity = Severity.LOW if mild else Severity.MEDIUM
+        severity = Severity.LOW if tells_team(step) or "fail_fast" in step.extra else Severity.MEDIUM
         return severity, TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
     if step.effect is not None and step.effect.repeat is Repeat.REJECTS and kinds(step) != DELETED:
         return Severity.MEDIUM, REFUSED

@@ -29,6 +29,8 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _severity(step: Step, bounded: bool) -> Severity | None:
+    if step.effect is not None and step.effect.action.startswith(("github.", "git.")):
+        return Severity.MEDIUM  # at a project everybody sees it, and it can be closed
     if _is_grave(step):
         return Severity.HIGH if bounded else Severity.BLOCKER
     if not bounded:

@@ -75,6 +75,7 @@ _READING_TOOL = re.compile(
     r"(?:Read|Glob|Grep|LS|NotebookRead|TodoWrite|Task|WebFetch|WebSearch|mcp__\w+__(?:get|list|search|read)_\w+"
     r"|Bash\((?:git (?:diff|log|show|status|blame|ls-files)|gh (?:pr|issue|run) (?:view|diff|list|checks)|ls|cat|find|grep|rg)\b[^()]*\))$"
 )
+_OWN_LIMITS = {"actions/deploy-pages": 600.0}  # seconds, where no input says otherwise
 _READS = ("get", "list", "check", "compare", "download")
 
 
@@ -91,6 +92,8 @@ def action(step: Node, uses: str, inputs: Mapping[str, Node], frame: Frame) -> I
         return
     effect = frame.given.knowledge.uses(uses, given)
     made = _step(step, uses, frame)
+    if made.timeout is None:
+        made = replace(made, timeout=_OWN_LIMITS.get(told(uses)))
     if effect is None:
         doubtful = _doubtful(uses, given)
         opaque = Unread(uses, UNKNOWN_ACTION, made.span) if doubtful else None
