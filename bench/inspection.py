@@ -21,6 +21,8 @@ from halfway.inspection.finding import Case, Finding
 from halfway.inspection.formats.all import READERS
 from halfway.inspection.inspecting import Inspection, Inspector
 from halfway.inspection.knowledge import load
+from halfway.inspection.model import Span
+from halfway.inspection.quoting import quoted
 from halfway.inspection.rules import all_rules
 
 LONGEST = 2.0  # seconds of processor time for one file; others may keep the machine busy
@@ -130,9 +132,15 @@ def _draw(seen: Seen, number: int, seed: int) -> None:
         where = f"{finding.span.file}:{finding.span.line} {finding.span.at}"
         print(f"\n{count}. {finding.rule} {finding.severity.name} {where}\n   {finding.inference.text.format(**finding.inference.params)}")
         for fact in finding.facts:
-            print(f"   {fact.span.line}: {fact.quote}")
+            print(f"   {fact.span.line}: {fact.quote or _line(fact.span)}")
     for path in chance.sample(seen.silent, min(number // 2, len(seen.silent))):
         print(f"nothing found  {path}")
+
+
+def _line(span: Span) -> str:
+    """The line itself, where no rule knew a quote of it; a card does the same."""
+    lines = Path(span.file).read_text(errors="replace").splitlines()
+    return quoted(lines[span.line - 1]) if 0 < span.line <= len(lines) else ""
 
 
 @contextmanager

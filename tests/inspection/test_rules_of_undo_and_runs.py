@@ -221,7 +221,7 @@ def test_r41_what_is_fetched_anew_by_each_run() -> None:
     assert [fact.span.line for fact in moving(Source("flow.yml", FETCHED), Span("flow.yml", 7, 10))] == [7, 8]
     bad = flow(step("deploy", 10, DEPLOY), moving=facts)
     assert only("R-41", bad) == ("R-41", "LOW", "", [3, 5, 6])
-    assert "helm upgrade another way than the first time" in text("R-41", bad)
+    assert text("R-41", bad).startswith("A run that is started again may be another one than the first")
     silent("R-41", flow(step("deploy", 10, DEPLOY)), flow(step("build", 10), moving=facts))
 
 

@@ -20,6 +20,7 @@ _KEY = re.compile(
 )
 _STABLE = re.compile(r"\$\$\.Execution|\$states\.context\.Execution|\$states\.input|\$\.\w|\$[a-z]\w*")
 _QUEUES = frozenset({"events:putEvents", "sqs:sendMessage", "kinesis:putRecord"})
+_OWN_END = re.compile(r"^(?:MaxRuntimeInSeconds|Timeout(?:InMinutes|InSeconds|Minutes|Seconds)?|AttemptDurationSeconds)(?:\.\$)?$")
 _EXECUTION = re.compile(r"\$\$\.Execution\.(?:Id|Name)|\$states\.context\.Execution\.(?:Id|Name)")
 _ADDRESS = re.compile(r"^(?:PhoneNumber|ToAddresses|CcAddresses|DestinationPhoneNumber|To|Recipient)(?:\.\$)?$")
 _NAME = re.compile(r"\[['\"]([^\[\]]*)['\"]\]$")
@@ -68,6 +69,11 @@ def opaque_of(node: Node) -> Unread | None:
         return None
     what = _function(node) or resource.text
     return Unread(quoted(what), "The code of {what} was not given.", resource.span)
+
+
+def ends_by_itself(node: Node) -> bool:
+    """Whether what is started has a limit of time of its own, among what it is given."""
+    return any(_OWN_END.match(key) for key, _ in _entries(given_to(node), 0))
 
 
 def _service(resource: str) -> str:

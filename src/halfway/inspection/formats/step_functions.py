@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from halfway.inspection.formats import Given, Reader
 from halfway.inspection.formats.asl_graph import Machine, State, connected, machine_of
 from halfway.inspection.formats.asl_history import history
-from halfway.inspection.formats.asl_tasks import effect_of, given_to, identity_of, opaque_of
+from halfway.inspection.formats.asl_tasks import effect_of, ends_by_itself, given_to, identity_of, opaque_of
 from halfway.inspection.formats.durations import seconds
 from halfway.inspection.formats.wording import is_approval, is_back, is_decision, is_notice, takes_back
 from halfway.inspection.model import (
@@ -173,7 +173,7 @@ def _task(state: State, machine: Machine, found: _Found, given: Given, order: in
     waits = ".waitForTaskToken" in resource.text or ":activity:" in resource.text
     timeout, known, facts = _timeout(node, source)
     # A call that is answered at once ends by itself, a function after minutes; only who waits for another's end may wait for ever.
-    known = timeout is not None or (known and (waits or ".sync" in resource.text))
+    known = timeout is not None or (known and not ends_by_itself(node) and (waits or ".sync" in resource.text))
     heartbeat = node.get("HeartbeatSeconds")
     extra = {"resource": resource.text, "branch": "failure" if state.name in machine.failing else ""}
     if waits:

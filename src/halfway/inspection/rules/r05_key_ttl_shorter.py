@@ -14,13 +14,14 @@ INFERENCE = "The receiver remembers the key of {what} for {hours} hours; a repea
 DAYS = 24 * 3600
 # Runs may be run again within 30 days (docs.github.com, re-running workflows and jobs). Other formats set no end to it.
 LATEST = {"github-actions": 30 * DAYS}
+LONG = 30 * DAYS  # nobody does it again so late
 BY_A_PERSON = (Repeating.UNIT_RERUN, Repeating.REPLAY)
 
 
 def check(case: Case) -> Iterator[Finding]:
     for step in case.ways.outward():
         key = _key(case, step)
-        if key is None or key.seconds is None or step.guard is not None:
+        if key is None or key.seconds is None or key.seconds >= LONG or step.guard is not None:
             continue
         late = next((one for one in again(step) if _after(one, key.seconds, case.flow.format)), None)
         if late is not None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
-from halfway.inspection.rules.common import outward, told
+from halfway.inspection.rules.common import outward
 
-INFERENCE = "Running it again may do {what} another way than the first time: the quoted lines take code from places that move."
+INFERENCE = "A run that is started again may be another one than the first: what the quoted lines take comes from places that move."
 MOST_FACTS = 3
 
 
@@ -15,8 +15,7 @@ def check(case: Case) -> Iterator[Finding]:
     facts = case.flow.moving[:MOST_FACTS]
     step = next((one for one in case.ways.steps if outward(one) or (one.opaque is not None and "gone" not in one.extra)), None)
     if step is not None and facts:
-        inference = Said(INFERENCE, {"what": told(step)})
-        yield Finding(rule=RULE.id, severity=Severity.LOW, span=facts[0].span, facts=facts, inference=inference)
+        yield Finding(rule=RULE.id, severity=Severity.LOW, span=facts[0].span, facts=facts, inference=Said(INFERENCE))
 
 
 RULE = Rule(

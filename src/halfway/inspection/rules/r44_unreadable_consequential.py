@@ -23,6 +23,9 @@ _COMPUTES = re.compile(
 MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 
 
+_CLEARS = re.compile(r"(?i)delete|remove|purge|clean")
+
+
 def check(case: Case) -> Iterator[Finding]:
     ways = case.ways
     gravest: dict[str, Finding] = {}
@@ -49,7 +52,7 @@ def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
 def _is_likely(repeat: Repeater, step: Step) -> bool:
     """A retry comes by design; that an event comes twice is rarer, and counts where the effect is known to be grave."""
     said = f"{step.name} {step.opaque.what if step.opaque is not None else ''}"
-    if step.effect is not None and not step.effect.consequential and _COMPUTES.search(said):
+    if step.effect is not None and not step.effect.consequential and (_COMPUTES.search(said) or _CLEARS.search(said)):
         return False
     return repeat.kind is not Repeating.REDELIVERY or (step.effect is not None and step.effect.consequential)
 

@@ -161,7 +161,7 @@ def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -
         why = TOO_DEEP if deep else NOT_GIVEN
         extra = {} if job.node.get("secrets") else handed(uses.text, job.node.get("with"))
         if not job.node.get("secrets") and _may_only_read(job):
-            extra = {"handed": "nothing"}
+            extra = {"handed": "nothing", "gone": "true"}
         draft = Draft(_opaque(uses, why, frame, extra), frame.when, wide=True)
         yield Unit(job.unit, job.node, before, when(job.node.get("if").text), (draft,))
         return
