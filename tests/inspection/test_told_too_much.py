@@ -165,6 +165,26 @@ from shop.mails import {call}
 def tell(order):
     {call}(order)
 """
+QUEUES = """
+from celery import shared_task
+from shop.orders import charge, open_orders
+
+@shared_task
+def tell(order):
+    charge(order)
+
+@shared_task(acks_late=True)
+def all_of(order):
+    {}
+    charge(order)
+"""
+RESTORED = """
+{{"StartAt": "Recover", "States": {{"Recover": {{"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:{}", "TimeoutSeconds": 9,
+  "Parameters": {{"DbClusterIdentifier.$": "$.new", "SnapshotIdentifier.$": "$.copy"}}, "End": true}}}}}}
+"""
+ASKING = "https://api.shop.example/graphql"
+TRANSCRIPT = '{"query": "query Transcript($id: String!) { transcript(id: $id) { title } }"}'
+SCRIPT = '["sh", "-c", "set -e\\nfor id in $(cat ids); do\\n  curl -X POST https://shop.example/orders/$id\\ndone\\n"]'
 COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1, body: 'no'})"
 
 
@@ -179,6 +199,16 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ),
         ("ci.yml", workflow("- run: node --check scripts/stage-assets.mjs"), "R-44"),
         ("ci.yml", workflow("- run: bash -n tools/deploy.sh"), "R-44"),
+        # what builds, and publishes later; what is restored as a new one; what is asked by a POST; what the file gives a name
+        ("ci.yml", workflow("- run: goreleaser release --split --clean\n- run: gh issue create --title x --body y"), "R-08 R-44"),
+        ("x.asl.json", RESTORED.format("rds:restoreDbClusterFromSnapshot"), "R-25"),
+        ("restore.sh", "#!/bin/bash\naws rds restore-db-instance-from-db-snapshot --db-instance-identifier b\n", "R-25"),
+        ("x.json", node("httpRequest", "webhook", method="POST", url=ASKING, jsonBody=TRANSCRIPT), "R-39"),
+        ("x.json", node("awsTranscribe", "webhook", transcriptionJobName="={{$json.name}}"), "R-16"),
+        # one clicks, in the editor; a loop queues what it has looked for; an operator that says that it gets rows
+        ("x.json", node("awsTranscribe", "manualTrigger", transcriptionJobName="={{$json.name}}"), "R-32"),
+        ("tasks.py", QUEUES.format("for one in open_orders():\n        tell.delay(one)"), "R-08"),
+        ("dag.py", dag("DAG('x', default_args={'retries': 2})", "ShopRowsOperator(task_id='get_candidates', table='x')"), "R-44"),
         # the program comes by the pipe; a file of the system
         ("ci.yml", workflow('- run: curl -sfL https://get.example/x.sh | sh -s -- -b "$HOME/bin"'), "R-44"),
         ("ci.yml", workflow("- run: . /etc/profile"), "R-44"),
@@ -333,6 +363,18 @@ def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
         ("ci.yml", workflow("- run: kubectl delete ns a\n- run: helm upgrade a ./b"), "R-10"),
         ("docker-compose.yml", SERVICE.format(command="bash -c work"), "R-44"),
         ("job.yaml", job('["perl", "-e", "system(q(restock))"]'), "R-37"),
+        ("ci.yml", workflow("- run: goreleaser release --clean\n- run: gh issue create --title x --body y"), "R-08"),
+        ("restore.sh", "#!/bin/bash\npg_restore --clean -d shop latest.dump\n", "R-25"),
+        ("x.json", node("httpRequest", "webhook", method="POST", url=ASKING, jsonBody=TRANSCRIPT.replace("query T", "mutation T")), "R-39"),
+        ("tasks.py", QUEUES.format("tell.delay(order)"), "R-08"),
+        # what a shell of several lines does, a tool that is told to, a program of its own; an action that is given a secret
+        ("job.yaml", job(SCRIPT), "R-37"),
+        ("job.yaml", job('["sh", "-c", "cat ids | xargs -n 1 -I{} curl -X POST https://shop.example/orders/{}"]'), "R-37"),
+        ("ci.yml", workflow("- run: acmectl charge --all"), "R-44"),
+        ("ci.yml", workflow("- run: java -jar billing.jar"), "R-44"),
+        ("ci.yml", workflow("- run: python -m billing.run"), "R-44"),
+        ("ci.yml", workflow("- run: php artisan orders:send"), "R-44"),
+        ("ci.yml", workflow("- uses: acme/poke@v1\n  env: {TOKEN: '${{ secrets.TOKEN }}'}"), "R-44"),
         ("ci.yml", workflow("- run: ./goreleaser release --clean\n  env: {TOKEN: '${{ secrets.TOKEN }}'}"), "R-32"),
         ("x.asl.json", QUEUED.replace("$$.Execution.Id", "$.order"), "R-01"),
         ("ci.yml", workflow("- run: twine upload dist/*\n- run: helm upgrade shop ./chart"), "R-26"),

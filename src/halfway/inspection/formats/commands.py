@@ -7,17 +7,24 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from halfway.inspection.formats.bash import read
 from halfway.inspection.formats.durations import seconds
+from halfway.inspection.model import OnError
+from halfway.inspection.source import Unreadable
 
 _JOINING = re.compile(r"[();&|]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh"})
 _INTERPRETERS = _SHELLS | {"python", "python3", "node", "php", "ruby", "perl", "deno", "bun", "java"}
-_WRAPPERS = frozenset({"sudo", "nice", "ionice", "time", "exec", "env", "nohup", "setsid", "chronic", "command", "tini", "dumb-init", "--"})
+_WRAPPERS = frozenset(
+    {"sudo", "nice", "ionice", "time", "exec", "env", "nohup", "setsid", "chronic", "command", "tini", "dumb-init", "xargs", "--"}
+)
 _HARMLESS = frozenset({
     "echo", "printf", "cd", "test", "[", "true", "false", ":", "date", "sleep", "mkdir", "cat", "ls", "pwd", "export",
     "set", "grep", "sed", "awk", "sort", "head", "tail", "tee", "wait", "which", "logger",
-    "source", ".", "corepack", "chown", "chmod", "umask",
+    "source", ".", "corepack", "jq", "apk", "apt", "apt-get", "yum", "dnf", "tr", "cut", "wc", "uniq", "seq", "basename", "dirname",
+    "read", "let", "expr", "exit", "return", "break", "continue", "shift", "local", "declare", "unset", "trap", "base64",
+    "chown", "chmod", "umask",
 })  # fmt: skip
 _SCRIPT = re.compile(r"\.(?:sh|bash|py|rb|pl|php|js|mjs|ts|jar)$")
 _INLINE = re.compile(r"-[a-zA-Z]*[ce]|--eval|--print|-p")
@@ -25,6 +32,7 @@ _REACHES_OUT = re.compile(
     r"(?i)http|socket|request|urllib|fetch|axios|system|exec|spawn|popen|process|smtp|mail|boto|sdk|client|sql|dbi|redis|mongo|require|import|open|write"
     r"|unlink|`"
 )
+_CONTROLS = re.compile(r"(?:^|[;&|]\s*)(?:for|while|until|if|case)\s")
 _SYSTEM = re.compile(r"^/(?:usr/)?(?:local/)?s?bin/")
 _DEEPEST = 4
 
@@ -88,6 +96,23 @@ def of_words(given: list[str]) -> tuple[Command, ...]:
         return (Command(tuple(given)),)
 
 
+def _of_script(text: str, around: Command, depth: int) -> Iterator[Command]:
+    """What a shell is given with -c: a line, or a whole script."""
+    if "\n" not in text.strip() and not _CONTROLS.search(text):
+        yield from _of_line(text, around, depth)
+        return
+    try:
+        script = read(text)
+    except Unreadable:
+        yield from _of_line(text, around, depth)
+        return
+    for one in script.commands:
+        swallowed = around.swallowed or one.fate is OnError.SWALLOW
+        yield from _unwrapped(
+            replace(around, words=one.words, timeout=one.wrapping.timeout or around.timeout, swallowed=swallowed), depth + 1
+        )
+
+
 def _of_line(text: str, around: Command, depth: int) -> Iterator[Command]:
     lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""
@@ -125,7 +150,11 @@ def _without_redirection(given: list[str], around: Command) -> Command:
 def _unwrapped(command: Command, depth: int) -> Iterator[Command]:
     given = list(command.words)
     while given and (_ASSIGNMENT.match(given[0]) or given[0].rpartition("/")[2] in _WRAPPERS):
-        given = _after_options(given[1:], ("-n", "-c", "-u", "-p", "-g")) if given[0].rpartition("/")[2] in _WRAPPERS else given[1:]
+        given = (
+            _after_options(given[1:], ("-n", "-c", "-u", "-p", "-g", "-I", "-P", "-L", "-d"))
+            if given[0].rpartition("/")[2] in _WRAPPERS
+            else given[1:]
+        )
     if not given or depth > _DEEPEST:
         return
     name = given[0].rpartition("/")[2]
@@ -136,7 +165,7 @@ def _unwrapped(command: Command, depth: int) -> Iterator[Command]:
         yield from _locked(command, given[1:], depth)
     elif name in _SHELLS and any(re.fullmatch(r"-\w*c", word) for word in given[1:-1]):
         at = next(place for place, word in enumerate(given) if place and re.fullmatch(r"-\w*c", word))
-        yield from _of_line(given[at + 1], replace(command, words=()), depth + 1)
+        yield from _of_script(given[at + 1], replace(command, words=()), depth + 1)
     else:
         yield replace(command, words=tuple(given))
 

@@ -46,8 +46,11 @@ def check(case: Case) -> Iterator[Finding]:
             or told(step).startswith(("DELETE ", "PUT "))
             or Mark.FAILURE_NOTICE in step.marks
             or (by_hand and is_command(step))
+            or (is_queued(step) and Mark.IN_LOOP in step.marks)
         ):
-            continue  # a line of a file of this machine; a failure that is told again; a tool of which nothing is known
+            # A line of a file of this machine; a failure that is told again; a tool of which nothing is known; and what a loop
+            # queues, it has looked for before.
+            continue
         finding = _at(ways, step) if exposed(step) or _is_refused(step) else None
         if finding is not None and (step.unit not in gravest or finding.severity > gravest[step.unit].severity):
             gravest[step.unit] = finding

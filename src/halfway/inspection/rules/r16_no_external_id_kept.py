@@ -40,7 +40,7 @@ def check(case: Case) -> Iterator[Finding]:
         # A remark stands below the thing that it is about, where it is found again.
         if step.effect is None or _REMARK.search(f"{step.effect.action} {step.effect.told}"):
             continue
-        if step.effect.action in NAMED or "release-drafter" in step.effect.told:
+        if step.effect.action in NAMED or step.effect.told.startswith(("release-drafter", "awsTranscribe")):
             continue  # the caller gives it its name, or there is one only
         # What is made at a project is seen there by everybody.
         shown = step.effect.action.startswith("github.") or "homebrew" in step.effect.told

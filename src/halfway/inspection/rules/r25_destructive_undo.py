@@ -17,8 +17,8 @@ OVERWRITING = frozenset({Kind.GIT, Kind.DELETE})
 _WAY_BACK = re.compile(r"(?i)roll[-_ ]?back|restor|recover|revert|\bundo|복구|되돌")
 _RESTORES = re.compile(
     r"(?i)\b(?:pg_restore|mongorestore|mysqlimport)\b|\b(?:mysql|mariadb|psql)\b.*(?:<|-f\b|\|).*(?:backup|dump|snapshot)"
-    r"|(?:backup|dump|snapshot).*\|\s*(?:mysql|mariadb|psql)\b|\brestore[-_]?(?:db|database|table|snapshot|backup)|\bRestore(?:DB|Table)\w*"
-)
+    r"|(?:backup|dump|snapshot).*\|\s*(?:mysql|mariadb|psql)\b|\brestore[-_]?(?:database|table|snapshot|backup|db)(?![\w-]*(?:from|to))"
+)  # what a cloud restores of a database or a table is a new one
 _FORCED = re.compile(r"--force|\s-f\b|--mirror|\s\+\w")
 _COPY = re.compile(r"(?i)backup|\bbak\b|\.bak\b|snapshot|\bdump\b|\barchive\b|백업")
 

@@ -36,8 +36,10 @@ def check(case: Case) -> Iterator[Finding]:
         return
     if free and all(answers(case.flow, one) for one in free):
         return  # nobody approves each answer to somebody who has written
+    by_hand = {trigger.kind for trigger in case.flow.triggers} == {Starting.MANUAL}  # who starts it has said yes
+    if by_hand and case.flow.format == "n8n" and not any(_weight(one) == 0 for one in free):
+        return  # it runs in the editor of the one who clicks
     if free:
-        by_hand = {trigger.kind for trigger in case.flow.triggers} == {Starting.MANUAL}  # who starts it has said yes
         everyday = kinds(free[0]) == MADE_ONLY or _weight(free[0]) == EVERYDAYS
         by_name = all(named_only(one) or _to_subscribers(one) for one in free)  # that it tells a customer is only inferred
         severity = Severity.LOW if by_hand or everyday or by_name else Severity.MEDIUM

@@ -78,6 +78,25 @@ _RUNNERS = frozenset(
     }
 )
 _BUILDERS = frozenset({"make", "just", "task", "npm", "pnpm", "yarn", "bun", "rake", "invoke", "nox", "tox", "mage"})
+_MODULES = frozenset({
+    "pip", "pytest", "build", "venv", "virtualenv", "http", "json", "compileall", "unittest", "mypy", "ruff", "black", "isort", "flake8",
+    "twine", "coverage", "tox", "nox", "ensurepip", "site", "zipfile", "tarfile", "timeit", "pdb", "doctest", "sphinx", "mkdocs", "pipx",
+    "uv", "nltk", "spacy", "ipykernel",
+    "pre_commit", "playwright", "py_compile", "cProfile", "bandit", "pylint", "pyright", "setuptools", "wheel", "poetry", "hatch",
+})  # fmt: skip
+_INTERPRETERS = frozenset({"bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "php"})
+_STARTERS = frozenset({"java", "rake", "artisan"})
+# A program that nobody knows, told to do what goes outside.
+_ACTS = re.compile(
+    r"(?i)^(?:charge|pay|payout|refund|bill|invoice|send|notify|mail|publish|deploy|release|push|upload|promote|migrate|sync|provision"
+    r"|rollout)s?(?:[:_-]|$)"
+)
+_KNOWN_TOOLS = frozenset({
+    "git", "gh", "docker", "podman", "npm", "pnpm", "yarn", "bun", "cargo", "go", "mvn", "gradle", "gradlew", "mvnw", "pip",
+    "pip3", "uv", "goreleaser", "apt", "apt-get", "brew", "apk", "dnf", "yum", "cmake", "meson", "terraform", "tofu", "aws",
+    "gcloud", "az", "kubectl", "helm", "rsync", "scp", "ssh", "curl", "wget", "cp", "mv", "rm", "tar", "chmod", "chown", "mkdir",
+    "systemctl", "service", "dotnet", "nuget", "conda",
+})  # fmt: skip
 _PROGRAM = re.compile(r"^(?:\.{1,2}/)?[\w.@${}/-]+\.(?:sh|bash|py|js|mjs|cjs|ts|mts|rb|pl|php)$")
 _OUTWARD = re.compile(
     r"(?i)deploy|publish|release|push|upload|send|notif|mail|charge|pay|invoice|bill|sync|migrat|promot"
@@ -256,19 +275,11 @@ def program(words: Sequence[str]) -> Program | None:
         return None  # with -s the program comes by the pipe
     if name in _BUILDERS and not any(_PROGRAM.match(word) for word in words[1:]):
         rest = [word for word in words[1:] if not word.startswith("-") and word not in ("run", "exec")]
-        return Program(" ".join(words[:3]), False, told) if rest and outward(rest[0]) else None
+        return Program(told, False, told) if rest and outward(rest[0]) else None
     if name in _RUNNERS:
-        for word in words[1:]:
-            if _PROGRAM.match(word):
-                return (
-                    Program(word, word.endswith(("sh", "bash")) or name in ("bash", "sh", "source", "."), told)
-                    if not _WITHIN.search(word)
-                    else None
-                )
-            of_project = "/" in word and not word.startswith(("-", "/etc/")) and not word.endswith("bin/activate")
-            if name in ("bash", "sh", "source", ".") and of_project:
-                return Program(word, True, told)
-        return None
+        return _run_by(name, words, told)
+    if name in _STARTERS or _acts(name, words):
+        return Program(told, False, told)
     if (
         "/" in words[0]
         and not words[0].startswith(("/", "$", "~", "./$", "node_modules", "http"))
@@ -276,6 +287,33 @@ def program(words: Sequence[str]) -> Program | None:
         and name not in ("gradlew", "mvnw")
     ):
         return Program(words[0], True, told)
+    return None
+
+
+def _acts(name: str, words: Sequence[str]) -> bool:
+    """Whether a tool that nobody knows is told to do what goes outside."""
+    if name in _KNOWN_TOOLS or trivial(words) or unknown_name(words):
+        return False
+    return any(_ACTS.match(word) for word in words[1:4])
+
+
+def _run_by(name: str, words: Sequence[str], told: str) -> Program | None:
+    """What an interpreter is given to run: a file, a module, a command of a framework."""
+    if name.startswith("python") and list(words[1:2]) == ["-m"] and len(words) > 2:
+        own = words[2].partition(".")[0] not in _MODULES and not _WITHIN.search(words[2])
+        return Program(f"-m {words[2]}", False, told) if own else None
+    if name == "php" and list(words[1:2]) == ["artisan"]:
+        return Program(told, False, told)
+    first = next((word for word in words[1:] if not word.startswith("-")), "")
+    if name in _INTERPRETERS and re.fullmatch(r"\$\{?\w+\}?", first):
+        return Program(first, False, told)
+    for word in words[1:]:
+        if _PROGRAM.match(word):
+            shell = word.endswith(("sh", "bash")) or name in ("bash", "sh", "source", ".")
+            return Program(word, shell, told) if not _WITHIN.search(word) else None
+        of_project = "/" in word and not word.startswith(("-", "/etc/")) and not word.endswith("bin/activate")
+        if name in ("bash", "sh", "source", ".") and of_project:
+            return Program(word, True, told)
     return None
 
 

@@ -20,7 +20,7 @@ HERE = ("./", "$/")
 """How a reference to a part of the same repository begins."""
 UNKNOWN_ACTION = "{what} is an action that is not known: what it does outside cannot be read"
 _HARMLESS = re.compile(
-    r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release)|github/codeql)|docker/build-push-action|setup|set[-_]up|checkout|cache|init\b|[-_]init\b|build_info|compare|verify|login|configure|credential|install|lint"
+    r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release|first-interaction|add-to-project|stale|labeler)|github/codeql)|docker/build-push-action|setup|set[-_]up|checkout|cache|init\b|[-_]init\b|build_info|compare|verify|login|configure|credential|install|lint"
     r"|test|coverage|codecov|artifact|toolchain|rust-cache|qemu|buildx|metadata|paths-filter|changed-files|auth\b|harden|create-github-app-token|summary|scan"
 )
 _OUTWARD = re.compile(
@@ -95,7 +95,7 @@ def action(step: Node, uses: str, inputs: Mapping[str, Node], frame: Frame) -> I
     if made.timeout is None:
         made = replace(made, timeout=_OWN_LIMITS.get(told(uses)))
     if effect is None:
-        doubtful = _doubtful(uses, given)
+        doubtful = _doubtful(uses, given | {f"env {name}": node.text for name, node in step.get("env").items()})
         opaque = Unread(uses, UNKNOWN_ACTION, made.span) if doubtful else None
         yield Draft(replace(made, opaque=opaque), frame.when, wide=True)
         return

@@ -95,8 +95,14 @@ def _is_http(node: Node) -> bool:
     return drawn.short(node) in ("httprequest", "httprequesttool", "toolhttprequest", "graphql")
 
 
+_QUESTION = re.compile(r"[\"']query[\"']\s*:\s*[\"']\s*(?:query\b|\{)")
+
+
 def _request(node: Node, given: Given) -> Effect | None:
     method, address = method_of(node), address_of(node)
+    body = node.get("parameters", "jsonBody").text
+    if address.endswith("/graphql") and _QUESTION.search(body) and "mutation" not in body:
+        return reading(told(node))  # a question, which is posted
     if method.startswith("="):
         return unknown_effect(told(node))
     return given.knowledge.http(method, address)

@@ -48,6 +48,8 @@ def operator(call: ast.Call, name: str, task: str, around: Around, walk: Walk) -
     seen = _known(call, name, kind, around, walk)
     does = task.replace("download", "get", 1)
     if not seen.effect.certain and only_looks(does):
+        if keyword(call, "image") is None:
+            return
         seen = Seen(opaque_effect(seen.effect.told, does))
     opaque = None if seen.effect.certain or "Http" in kind else _unread(call, kind, around.frame)
     _add(walk, call, task, around, seen=seen, opaque=opaque)
