@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import itertools
 import re
@@ -30,6 +31,7 @@ TABLES = {
     "FOLLOWS",
     "TRAITS",
     "USAGE",
+    "FRAME",
     "VERDICTS",
     "OUTCOMES",
     "ANSWERS",
@@ -62,7 +64,7 @@ def main() -> int:
     faults: list[str] = []
     for package, telling in PACKAGES:
         files = [path for path in sorted((ROOT / "src" / package).rglob("*.py")) if path.parent.name != AUTHORS]
-        texts = sorted({text for path in files for text in _texts(path, telling=telling)} | set(_known(ROOT / "src" / package)))
+        texts = sorted({text for path in files for text in _texts(path, telling=telling)} | set(_known(ROOT / "src" / package)) - {""})
         for language in LANGUAGES:
             faults += _bring_up_to_date(ROOT / "src" / package / "locale" / language / "LC_MESSAGES", language, texts, checking=checking)
     print("\n".join(faults) or "current", file=sys.stderr if faults else sys.stdout)
@@ -78,6 +80,9 @@ def _texts(path: Path, *, telling: bool) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call):
             yield from _of_call(node, telling)
+            yield from _help(node) if _is_command_line(path) else ()
+        elif isinstance(node, ast.FunctionDef) and _is_command_line(path) and any(map(_makes_command, node.decorator_list)):
+            yield from _paragraphs(ast.get_docstring(node) or "")
         elif telling and isinstance(node, ast.Assign | ast.AnnAssign) and _target(node) in TABLES and isinstance(node.value, ast.Dict):
             yield from filter(None, map(_text, node.value.values))
         elif INSPECTION in path.parts and isinstance(node, ast.Assign) and (sentence := _sentence(node)) is not None:
@@ -139,6 +144,37 @@ def _of_call(call: ast.Call, telling: bool) -> Iterator[str]:
             yield from filter(None, (_text(keyword.value) for keyword in call.keywords if keyword.arg in ("title", "why", "fix")))
         if name in REFUSALS:
             yield from (text for argument in call.args if (text := _text(argument)) and " " in text)
+
+
+def _is_command_line(path: Path) -> bool:
+    return path.parent.name == "cli" or path.name == "command.py"
+
+
+def _help(call: ast.Call) -> Iterator[str]:
+    """What the help of a command line says of options and groups, and in its lists of commands."""
+    values = {keyword.arg: keyword.value for keyword in call.keywords}
+    if not _is_hidden(call):
+        yield from (part for name in ("help", "short_help") if name in values for part in _paragraphs(_text(values[name]) or ""))
+    places = values.get("places")
+    if isinstance(places, ast.Dict):
+        yield from (text for place in places.values if isinstance(place, ast.Tuple) and (text := _text(place.elts[1])))
+
+
+def _makes_command(decorator: ast.expr) -> bool:
+    made = isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.func.attr in ("command", "group")
+    return made and not _is_hidden(decorator)
+
+
+def _is_hidden(call: ast.expr) -> bool:
+    return isinstance(call, ast.Call) and any(
+        keyword.arg == "hidden" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True for keyword in call.keywords
+    )
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Each as it is looked up: its words, however its lines are broken."""
+    for part in re.split(r"\n\s*\n", inspect.cleandoc(text).partition("\f")[0]):
+        yield " ".join(part.split())
 
 
 def _of_words(function: ast.FunctionDef) -> Iterator[str]:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from halfway.cli import main
 from halfway.cli.definitions import in_words
-from halfway.cli.i18n import FOLDER, speak, tell, translated
+from halfway.cli.i18n import speak, tell, translated
 from halfway.domain.clauses import contract_of
 from halfway.domain.picture import picture_of
 from halfway.domain.spec import (
@@ -28,6 +28,7 @@ from halfway.domain.spec import (
     WorkflowSpec,
 )
 from halfway.errors import MESSAGES, HalfwayError, InvalidInput
+from halfway.language import FOLDER
 from tests.cli.conftest import Project
 
 ROOT = Path(__file__).parents[2]

@@ -18,8 +18,11 @@ class Group(Root):
     def speak(self, language: str | None) -> None:
         speak(language)
 
+    def translate(self, text: str) -> str:
+        return _(text)
+
     def mishap(self, error: Exception) -> Mishap:
-        return mishap_of(error)
+        return super().mishap(error) if isinstance(error, click.ClickException) else mishap_of(error)
 
 
 def mishap_of(error: Exception) -> Mishap:
@@ -27,10 +30,6 @@ def mishap_of(error: Exception) -> Mishap:
     match error:
         case HalfwayError():
             return Mishap(command=REPORT, code=error.code, told=_tell(error), exit=error.exit_code, params=error.params)
-        case click.ClickException():
-            context = error.ctx if isinstance(error, click.UsageError) else None
-            hint = "" if context is None else f" {_('See: {command} --help').format(command=context.command_path)}"
-            return Mishap(command=REPORT, code="USAGE", told=error.format_message() + hint, exit=max(error.exit_code, Exit.USAGE))
         case ConfigurationMissing():
             least = _('Write one, or name it with --config. Two lines are enough: [projects.NAME] and repositories = ["FOLDER"]')
             return Mishap(command=REPORT, code="CONFIG_MISSING", told=f"{error} {least}", exit=Exit.USAGE)

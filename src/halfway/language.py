@@ -1,0 +1,51 @@
+"""The language in which people are told something: English is in the code, others are in the catalogues of `halfway/locale`."""
+
+from __future__ import annotations
+
+import gettext
+import os
+import re
+from contextvars import ContextVar
+from pathlib import Path
+
+FOLDER = Path(__file__).with_name("locale")
+DOMAIN = "halfway"
+
+_catalogue: ContextVar[gettext.NullTranslations | None] = ContextVar("halfway_catalogue", default=None)
+_language: ContextVar[str] = ContextVar("halfway_language", default="")
+
+
+def speak(language: str | None = None) -> None:
+    """Chooses the language: this one, else HALFWAY_LANG, else the locale."""
+    wanted = language or os.environ.get("HALFWAY_LANG") or _of_locale()
+    _language.set(wanted)
+    _catalogue.set(gettext.translation(DOMAIN, FOLDER, _spellings(wanted), fallback=True))
+
+
+def language() -> str:
+    """What was chosen, as it was spelt."""
+    return _language.get()
+
+
+def catalogue() -> gettext.NullTranslations | None:
+    """The texts of the chosen language; None if none was chosen yet."""
+    return _catalogue.get()
+
+
+def _(text: str) -> str:
+    """The text in the chosen language."""
+    chosen = catalogue()
+    return text if chosen is None or not text else chosen.gettext(text)
+
+
+def _of_locale() -> str:
+    return next((found for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (found := os.environ.get(name))), "")
+
+
+def _spellings(language: str) -> list[str]:
+    """`ko_KR.UTF-8` is `ko_KR`, then `ko`; nothing that could be a path."""
+    match = re.match(r"([A-Za-z]{2,3})(?:[_-]([A-Za-z]{2}))?(?:[.@]|$)", language)
+    if match is None:
+        return []
+    short = match[1].lower()
+    return [f"{short}_{match[2].upper()}", short] if match[2] else [short]
