@@ -14,8 +14,10 @@ from typing import Any, NoReturn
 import click
 
 from halfway.errors import Exit
-from halfway.language import _, speak
+from halfway.language import _, speak, translated
 from halfway.usage import Formatter, mistake
+
+__all__ = ["INTERRUPTED", "Mishap", "Root", "given", "keep_trace", "translated"]
 
 INTERRUPTED = 130
 

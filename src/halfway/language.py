@@ -5,11 +5,17 @@ from __future__ import annotations
 import gettext
 import os
 import re
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
+from typing import TypeAlias
+
+Translate: TypeAlias = Callable[[str], str]
 
 FOLDER = Path(__file__).with_name("locale")
 DOMAIN = "halfway"
+PARTS = (("; ", re.compile("; ")), (" ", re.compile(r"(?<=[.?)]) ")))  # clauses, then sentences
 
 _catalogue: ContextVar[gettext.NullTranslations | None] = ContextVar("halfway_catalogue", default=None)
 _language: ContextVar[str] = ContextVar("halfway_language", default="")
@@ -36,6 +42,33 @@ def _(text: str) -> str:
     """The text in the chosen language."""
     chosen = catalogue()
     return text if chosen is None or not text else chosen.gettext(text)
+
+
+def translated(text: str, templates: Iterable[str], translate: Translate) -> str:
+    """A finished English text in another language, with what was filled into one of the templates; their gaps are numbered in their order.
+
+    If it is not known as a whole, it is looked at in its clauses, then in its sentences; what is not known stays as it is.
+    """
+    known = tuple(templates)
+    whole = _whole(text, known, translate)
+    for between, border in PARTS if whole == text else ():
+        parts = border.split(text)
+        if len(parts) > 1:
+            return between.join(translated(part, known, translate) for part in parts)
+    return whole
+
+
+def _whole(text: str, templates: tuple[str, ...], translate: Translate) -> str:
+    for template in templates:
+        match = _pattern(template).fullmatch(text)
+        if match is not None:
+            return translate(template).format(*(translated(part, templates, translate) for part in match.groups()))
+    return translate(text) if text else text
+
+
+@cache
+def _pattern(template: str) -> re.Pattern[str]:
+    return re.compile("(.+?)".join(map(re.escape, re.split(r"\{\d\}", template))), re.DOTALL)
 
 
 def _of_locale() -> str:

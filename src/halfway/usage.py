@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable
 
 import click
 
+from halfway.language import Translate, translated
 from halfway.lines import width, wrapped
-
-Translate = Callable[[str], str]
 
 # What click says about a command that cannot be read; by what it is about, so that other languages have it.
 USAGE = {
@@ -44,7 +42,6 @@ FRAME = {
 }
 EXTRA = re.compile(r"(?P<help>.*?)(?:(?:^|  )\[(?P<extra>[^\[\]]*)\])?", re.DOTALL)  # what is set behind the help of an option
 PARAGRAPHS = re.compile(r"\n\s*\n")
-SENTENCES = re.compile(r"(?<=[.?)]) ")
 AS_IT_IS = "\b\n"  # lines that click does not wrap
 
 
@@ -86,8 +83,8 @@ class Formatter(click.HelpFormatter):
         match = EXTRA.fullmatch(text)
         if match is None or match["extra"] is None:
             return self._told(text, columns)
-        parts = (meant(part, FRAME.values(), self._translate) for part in match["extra"].split("; "))
-        told = f"{self._plain(match['help'])}  [{'; '.join(parts)}]".lstrip()
+        extra = translated(match["extra"], FRAME.values(), self._translate)
+        told = f"{self._plain(match['help'])}  [{extra}]".lstrip()
         return text if told == text else AS_IT_IS + "\n".join(wrapped(told, columns))
 
     def _told(self, text: str, columns: int) -> str:
@@ -102,22 +99,5 @@ class Formatter(click.HelpFormatter):
 
 
 def mistake(text: str, translate: Translate) -> str:
-    """What click says about a command that cannot be read, in another language, sentence by sentence."""
-    whole = meant(text, USAGE.values(), translate)
-    return whole if whole != text else " ".join(meant(part, USAGE.values(), translate) for part in SENTENCES.split(text))
-
-
-def meant(text: str, templates: Iterable[str], translate: Translate) -> str:
-    """A finished text in another language, with what was filled in; that may be such a text, too."""
-    known: Sequence[str] = tuple(templates)
-    for template in known:
-        match = _pattern(template).fullmatch(text)
-        if match is not None:
-            return translate(template).format(*(meant(part, known, translate) for part in match.groups()))
-    return translate(text) if text else text
-
-
-@cache
-def _pattern(template: str) -> re.Pattern[str]:
-    """Numbered gaps, in their order."""
-    return re.compile("(.+?)".join(re.escape(part) for part in re.split(r"\{\d\}", template)), re.DOTALL)
+    """What click says about a command that cannot be read, in another language."""
+    return translated(text, USAGE.values(), translate)

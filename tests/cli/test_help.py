@@ -111,7 +111,9 @@ def test_the_reference_is_english_whichever_language_was_chosen_before() -> None
     helped(main, "schedule", "show")
     context = click.Context(main, info_name="halfway")
     for name in ("schedule", "show"):
-        below = context.command.get_command(context, name)  # type: ignore[attr-defined]
+        assert isinstance(context.command, click.Group)
+        below = context.command.get_command(context, name)
+        assert below is not None
         context = click.Context(below, info_name=name, parent=context, max_content_width=100, terminal_width=100)
     lines = [line.rstrip() for line in context.get_help().splitlines() if "--help" not in line]
     assert set(lines) <= set(REFERENCE.read_text(encoding="utf-8").splitlines())

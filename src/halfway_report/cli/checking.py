@@ -15,11 +15,12 @@ from halfway import StepFailed
 from halfway.errors import Exit, HalfwayError, code_of
 from halfway_report import reading
 from halfway_report.advice import remedy
+from halfway_report.cli.group import tell
 from halfway_report.cli.options import common
 from halfway_report.cli.printing import print_json
 from halfway_report.cli.site import Site, opened
 from halfway_report.git import Deadline, GitError
-from halfway_report.language import _
+from halfway_report.language import _, retold
 from halfway_report.models import Frozen
 from halfway_report.notion_place import place_of
 from halfway_report.notion_values import NotionError
@@ -72,7 +73,7 @@ def _repositories(settings: ReportSettings) -> Iterator[Finding]:
             try:
                 sources([path], Deadline(_PATIENCE))
             except GitError as error:
-                yield Finding(f"project {name}", False, f"{path}: {error}")
+                yield Finding(f"project {name}", False, f"{path}: {retold(error)}")
             else:
                 yield Finding(f"project {name}", True, str(path.resolve()))
 
@@ -105,9 +106,9 @@ def _data_source(settings: NotionSettings) -> Iterator[Finding]:
         with Notion(settings.url, token, settings.properties, patience=lambda: _PATIENCE) as notion:
             yield Finding(what, True, place_of(notion, settings).source)
     except NotionError as error:
-        yield Finding(what, False, f"{error.code}: {remedy(error.code) if error.status in (401, 403, 404) else error}")
+        yield Finding(what, False, f"{error.code}: {remedy(error.code) if error.status in (401, 403, 404) else retold(error)}")
     except StepFailed as error:
-        yield Finding(what, False, f"{error} {remedy(code_of(type(error)))}")
+        yield Finding(what, False, f"{retold(error)} {remedy(code_of(type(error)))}")
 
 
 def _reachable(what: str, url: str) -> Finding:
@@ -129,7 +130,7 @@ def _database(site: Site) -> Iterator[Finding]:
         waiting = reading.runs(site.app, NAME, 1000, status="MANUAL_REQUIRED")
         late = [one for one in site.app.control.schedules.list(type=NAME) if one.overdue is not None and one.overdue > timedelta(minutes=5)]
     except HalfwayError as error:
-        yield Finding("database", False, str(error))
+        yield Finding("database", False, tell(error))
         return
     yield Finding("database", True, schema.url)
     told = _("runs that wait for a person: {count}; list them with: report runs --status MANUAL_REQUIRED")

@@ -11,7 +11,7 @@ from halfway_report.cli.printing import chat, print_json
 from halfway_report.collect import collect
 from halfway_report.context import context_for
 from halfway_report.git import GitError
-from halfway_report.language import _
+from halfway_report.language import _, retold
 from halfway_report.models import Context, Day
 from halfway_report.settings import ReportSettings
 
@@ -29,7 +29,7 @@ def print_preview(settings: ReportSettings, day: Day, *, as_json: bool) -> None:
     try:
         context = preview(settings, day)
     except GitError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(retold(error)) from error
     if as_json:
         print_json(json.loads(context.canonical()))
         return
