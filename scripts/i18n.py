@@ -58,9 +58,9 @@ DOCUMENTED = "errors.py"
 # What a run of an application keeps as its message, and what a file of settings is refused with: told later, in whichever language.
 KEPT = {
     *("CannotTell", "Incomplete", "NotionError", "OtherContent", "OutsideFolder", "Fault", "ValueError", "CalendarUnknown"),
-    *("GitFailed", "GitTookTooLong", "GitSaidTooMuch", "RepositoryUnusable", "BranchUnknown", "InvalidInput", "__init__"),
+    *("GitFailed", "GitTookTooLong", "GitSaidTooMuch", "RepositoryUnusable", "BranchUnknown", "InvalidInput", "__init__", "add"),
 }
-KEPT_IN = {"told", "text", "problem", "HINTS", "UNEXPLAINED"}
+KEPT_IN = {"told", "text", "problem", "HINTS", "UNEXPLAINED", "LEFT_OUT"}
 KEPT_BY = {"share_problem"}
 HEADER = "# The catalogue of halfway in {language}; brought up to date by scripts/i18n.py."
 

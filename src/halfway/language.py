@@ -16,6 +16,8 @@ Translate: TypeAlias = Callable[[str], str]
 FOLDER = Path(__file__).with_name("locale")
 DOMAIN = "halfway"
 PARTS = (("; ", re.compile("; ")), (" ", re.compile(r"(?<=[.?)]) ")))  # clauses, then sentences
+PARTS_AT_MOST = 50  # others may have written what is longer, or deeper, and in a way that costs time
+DEEPEST = 5
 
 _catalogue: ContextVar[gettext.NullTranslations | None] = ContextVar("halfway_catalogue", default=None)
 _language: ContextVar[str] = ContextVar("halfway_language", default="")
@@ -49,21 +51,24 @@ def translated(text: str, templates: Iterable[str], translate: Translate) -> str
 
     If it is not known as a whole, it is looked at in its clauses, then in its sentences; what is not known stays as it is.
     """
-    known = tuple(templates)
-    whole = _whole(text, known, translate)
-    for between, border in PARTS if whole == text else ():
+    return _translated(text, tuple(templates), translate, DEEPEST)
+
+
+def _translated(text: str, templates: tuple[str, ...], translate: Translate, depth: int) -> str:
+    whole = _whole(text, templates, translate, depth) if text else text
+    for between, border in PARTS if whole == text and depth else ():
         parts = border.split(text)
-        if len(parts) > 1:
-            return between.join(translated(part, known, translate) for part in parts)
+        if 1 < len(parts) <= PARTS_AT_MOST:
+            return between.join(_translated(part, templates, translate, depth - 1) for part in parts)
     return whole
 
 
-def _whole(text: str, templates: tuple[str, ...], translate: Translate) -> str:
-    for template in templates:
+def _whole(text: str, templates: tuple[str, ...], translate: Translate, depth: int) -> str:
+    for template in templates if depth else ():
         match = _pattern(template).fullmatch(text)
         if match is not None:
-            return translate(template).format(*(translated(part, templates, translate) for part in match.groups()))
-    return translate(text) if text else text
+            return translate(template).format(*(_translated(part, templates, translate, depth - 1) for part in match.groups()))
+    return translate(text)
 
 
 @cache

@@ -43,13 +43,13 @@ def _(text: str) -> str:
     return text if catalogue is None else catalogue.gettext(text)
 
 
-def retold(text: object) -> str:
-    """A finished English text in the language of the command, as a run keeps it; the words of others in it stay as they are."""
+def retold(text: object, lang: str | None = None) -> str:
+    """A finished English text, as a run keeps it, in a language, or that of the command; the words of others in it stay as they are."""
     if isinstance(text, Told):
         return " ".join(
             _(template).format(**{name: retold(value) for name, value in params.items()}) for template, params in text.sentences
         )
-    catalogue = _catalogue.get()
+    catalogue = _catalogue.get() if lang is None else _catalogue_of(lang)
     return str(text) if catalogue is None else translated(str(text), (*_templates(catalogue), *_PAIRS), catalogue.gettext)
 
 

@@ -60,6 +60,8 @@ def test_every_message_is_found_by_what_was_filled_into_it() -> None:
             "model tiny: http://127.0.0.1:1 answered 404: model 'tiny' not found; get it with: ollama pull tiny",
             "모델 tiny: http://127.0.0.1:1의 응답 404: model 'tiny' not found; 받으려면: ollama pull tiny",
         ),
+        ("commits after the first 500 of the day, left out: 3", "그날의 처음 500개 뒤에 와서 뺀 커밋: 3"),
+        ("lock files: 2", "잠금 파일: 2"),
         ("no project shop; known: none", "프로젝트 shop이(가) 없습니다. 있는 것: 없음"),
         ("Something that nobody here has written. Nor this.", "Something that nobody here has written. Nor this."),
     ],
@@ -93,6 +95,18 @@ def test_a_run_that_failed_is_told_in_korean_and_as_json_in_english(shell: Shell
     assert "7번째 시도가 쓴 보고서가 없습니다. 있는 것: 1." in refused
 
 
+def test_what_was_left_out_of_a_day_is_korean(shell: Shell) -> None:
+    shell.configure(project='exclude_authors = ["."]')
+    told = shell("run", "shop", "--date", "2026-09-30", "--dry-run", lang="ko").stdout
+    assert "- 제외한 작성자의 것이어서 뺀 커밋: " in told
+
+
+def test_the_doctor_speaks_korean_in_columns(shell: Shell) -> None:
+    told = shell("doctor", lang="ko").stdout.splitlines()
+    assert [line.split()[:2] for line in told] == [["정상", one] for one in ("설정", "프로젝트", "폴더", "데이터베이스", "실행")]
+    assert {sum(1 + (letter > "\u1100") for letter in line.partition("/")[0]) for line in told[:3]} == {30}
+
+
 def test_a_mistake_in_the_settings_is_korean(shell: Shell) -> None:
     shell.configure('[schedules.stock]\ncron = "0 18 * * *"\n', project='zone = "Nowhere/Else"')
     assert "없는 시간대입니다: Nowhere/Else" in shell("runs", lang="ko").stderr
@@ -102,3 +116,9 @@ def test_a_mistake_in_a_command_is_korean(shell: Shell) -> None:
     told = shell("run", "shop", "--forse", lang="ko").stderr
     assert told.startswith("report run: '--forse' 옵션은 없습니다. 혹시 '--force'입니까?")
     assert told.endswith("도움말: report run --help\n")
+
+
+@pytest.mark.usefixtures("korean")
+@pytest.mark.parametrize("part", ["line ", "x: ", "x: y; "])
+def test_what_others_have_made_deep_or_long_is_left(part: str) -> None:
+    assert part * 20 in retold((part * 1300).strip())

@@ -36,6 +36,6 @@ def print_preview(settings: ReportSettings, day: Day, *, as_json: bool) -> None:
     for commit in context.collection.commits:
         click.echo(f"{commit.sha[:12]}  {commit.repository}  {commit.subject}")
     for line in (*context.collection.warnings, *context.left_out):
-        click.echo(f"- {line}")
+        click.echo(f"- {retold(line)}")
     told = _("Commits on {date}, the whole day in {zone}: {count}. Nothing was written or sent.")
     chat(told.format(count=len(context.collection.commits), date=day.date, zone=context.collection.zone))
