@@ -67,7 +67,9 @@ def _whole(text: str, templates: tuple[str, ...], translate: Translate, depth: i
     for template in templates if depth else ():
         match = _pattern(template).fullmatch(text)
         if match is not None:
-            return translate(template).format(*(_translated(part, templates, translate, depth - 1) for part in match.groups()))
+            # A word is a name, or what somebody has typed.
+            filled = (_translated(part, templates, translate, depth - 1) if " " in part else part for part in match.groups())
+            return translate(template).format(*filled)
     return translate(text)
 
 

@@ -12,6 +12,7 @@ from halfway.lines import width, wrapped
 
 # What click says about a command that cannot be read; by what it is about, so that other languages have it.
 USAGE = {
+    "nothing": "Missing command.",
     "command": "No such command '{0}'.",
     "argument": "Missing argument '{0}'.",
     "option": "Missing option '{0}'.",
@@ -26,6 +27,15 @@ USAGE = {
     "type": "'{0}' is not a valid {1}.",
     "range": "{0} is not in the range {1}.",
     "choice": "'{0}' is not one of {1}.",
+    "no file": "File '{0}' does not exist.",
+    "no folder": "Directory '{0}' does not exist.",
+    "no path": "Path '{0}' does not exist.",
+    "a file": "Directory '{0}' is a file.",
+    "a folder": "File '{0}' is a directory.",
+    "closed file": "File '{0}' is not readable.",
+    "closed folder": "Directory '{0}' is not readable.",
+    "closed path": "Path '{0}' is not readable.",
+    "values": "Option '{0}' requires {1} arguments.",
 }
 # What click puts around the texts of a command in its help.
 FRAME = {

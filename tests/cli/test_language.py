@@ -82,6 +82,9 @@ def test_a_refusal_is_korean_to_its_last_word(small: Project) -> None:
     ("arguments", "told"),
     [
         (["nope"], "'nope' 명령은 없습니다."),
+        (["events"], "'events' 명령은 없습니다."),
+        ([], "명령이 없습니다."),
+        (["demo", "--repo", "no/where"], "'--repo'의 값이 올바르지 않습니다: 디렉터리가 없습니다: 'no/where'"),
         (["show"], "'RUN' 인자가 없습니다."),
         (["show", "a", "b"], "예상하지 못한 인자가 있습니다: b"),
         (["show", "a", "--timelin"], "'--timelin' 옵션은 없습니다. 혹시 '--timeline'입니까?"),

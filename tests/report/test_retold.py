@@ -62,7 +62,7 @@ def test_every_message_is_found_by_what_was_filled_into_it() -> None:
         ),
         ("commits after the first 500 of the day, left out: 3", "그날의 처음 500개 뒤에 와서 뺀 커밋: 3"),
         ("lock files: 2", "잠금 파일: 2"),
-        ("no project shop; known: none", "프로젝트 shop이(가) 없습니다. 있는 것: 없음"),
+        ("no project run; known: status", "프로젝트 run이(가) 없습니다. 있는 것: status"),
         ("Something that nobody here has written. Nor this.", "Something that nobody here has written. Nor this."),
     ],
 )
