@@ -8,6 +8,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -96,6 +97,10 @@ class Root(click.Group):
         name = prog_name or self.name or ""
         if os.environ.get("NO_COLOR"):
             extra.setdefault("color", False)
+        code = copy_context().run(self._run, args, name, complete_var, extra)  # the language is that of this command alone
+        sys.exit(int(code) if isinstance(code, int) else Exit.OK)
+
+    def _run(self, args: list[str], name: str, complete_var: str | None, extra: dict[str, Any]) -> object:
         language = "en" if "--json" in args else given(args, "--lang")  # what programs read is never translated
         speak(language)
         self.speak(language)
@@ -116,7 +121,7 @@ class Root(click.Group):
             _leave_quietly()
         except Exception as error:
             code = _report(self.mishap(error), as_json="--json" in args)
-        sys.exit(int(code) if isinstance(code, int) else Exit.OK)
+        return code
 
 
 def given(args: Sequence[str], option: str) -> str | None:

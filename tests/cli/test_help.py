@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from halfway.cli import main
 from halfway.command import Mishap, Root
+from halfway.language import _, language, speak
 from halfway.lines import width
 from halfway_report.cli import main as report
 
@@ -70,8 +71,8 @@ def test_no_english_of_click_is_left(told: dict[str, Told]) -> None:
 
 
 def test_lines_of_help_fit_into_a_terminal(told: dict[str, Told]) -> None:
-    for language in ("en None", "ko None"):
-        for path, text in told[language].items():
+    for kind in ("en None", "ko None"):
+        for path, text in told[kind].items():
             for line in text.splitlines():
                 assert width(line) <= 80 or LONG.fullmatch(line), (path, line)
 
@@ -166,3 +167,9 @@ def test_an_application_translates_its_own_words() -> None:
     text = helped(Own("own", help="A shop."))
     assert "  가게.\n" in text
     assert "옵션:" in text
+
+
+def test_a_command_within_a_program_leaves_its_language_alone() -> None:
+    speak("en")
+    helped(main, "show")
+    assert (language(), _("Missing command.")) == ("en", "Missing command.")
