@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import itertools
 import re
@@ -30,6 +31,7 @@ TABLES = {
     "FOLLOWS",
     "TRAITS",
     "USAGE",
+    "FRAME",
     "VERDICTS",
     "OUTCOMES",
     "ANSWERS",
@@ -53,6 +55,13 @@ SPOKEN = {
 }  # functions that answer with words
 INSPECTION = "inspection"  # its sentences are told with their parts, and filled in last
 DOCUMENTED = "errors.py"
+# What a run of an application keeps as its message, and what a file of settings is refused with: told later, in whichever language.
+KEPT = {
+    *("CannotTell", "Incomplete", "NotionError", "OtherContent", "OutsideFolder", "Fault", "ValueError", "CalendarUnknown"),
+    *("GitFailed", "GitTookTooLong", "GitSaidTooMuch", "RepositoryUnusable", "BranchUnknown", "InvalidInput", "__init__", "add"),
+}
+KEPT_IN = {"told", "text", "problem", "HINTS", "UNEXPLAINED", "LEFT_OUT"}
+KEPT_BY = {"share_problem"}
 HEADER = "# The catalogue of halfway in {language}; brought up to date by scripts/i18n.py."
 
 
@@ -75,9 +84,14 @@ def main() -> int:
 def _texts(path: Path, *, telling: bool) -> Iterator[str]:
     if path.name == DOCUMENTED and not telling:
         yield from _documented(path)
+    if not telling and not _is_command_line(path):
+        yield from _kept(path)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call):
             yield from _of_call(node, telling)
+            yield from _help(node) if _is_command_line(path) else ()
+        elif isinstance(node, ast.FunctionDef) and _is_command_line(path) and any(map(_makes_command, node.decorator_list)):
+            yield from _paragraphs(ast.get_docstring(node) or "")
         elif telling and isinstance(node, ast.Assign | ast.AnnAssign) and _target(node) in TABLES and isinstance(node.value, ast.Dict):
             yield from filter(None, map(_text, node.value.values))
         elif INSPECTION in path.parts and isinstance(node, ast.Assign) and (sentence := _sentence(node)) is not None:
@@ -110,6 +124,32 @@ def _documented(path: Path) -> Iterator[str]:
             yield " ".join(told.split())
 
 
+def _kept(path: Path) -> Iterator[str]:
+    """Messages of an application that are not told where they are made."""
+    package = next(folder for folder in path.parents if (folder / DOCUMENTED).exists())
+    errors = {node.name for node in ast.parse((package / DOCUMENTED).read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and _name(node) in KEPT | errors:
+            values = (*node.args, *(keyword.value for keyword in node.keywords))
+            yield from (text for value in values for text in _branches(value))
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and _target(node) in KEPT_IN and node.value is not None:
+            yield from (text for value in _values(node.value) for text in _branches(value))
+        elif isinstance(node, ast.FunctionDef) and node.name in KEPT_BY:
+            yield from _of_words(node)
+
+
+def _values(node: ast.expr) -> list[ast.expr]:
+    """Those of a table, also of one that cannot be changed; else the text itself."""
+    table = node.args[0] if isinstance(node, ast.Call) and node.args else node
+    return table.values if isinstance(table, ast.Dict) else [node]
+
+
+def _branches(node: ast.expr) -> Iterator[str]:
+    """The texts of more than a word that an expression may be."""
+    parts = [node.body, node.orelse] if isinstance(node, ast.IfExp) else node.values if isinstance(node, ast.BoolOp) else [node]
+    yield from (text for part in parts if (text := _text(part)) and " " in text)
+
+
 def _is_template(node: ast.Assign) -> bool:
     """A sentence in capitals that is filled in where it is used."""
     text = _text(node.value)
@@ -124,7 +164,7 @@ def _numbered(node: ast.expr) -> str | None:
 
 
 def _of_call(call: ast.Call, telling: bool) -> Iterator[str]:
-    name = call.func.id if isinstance(call.func, ast.Name) else call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    name = _name(call)
     if name == "_":
         yield from filter(None, map(_text, call.args[:1]))
     if telling:
@@ -139,6 +179,41 @@ def _of_call(call: ast.Call, telling: bool) -> Iterator[str]:
             yield from filter(None, (_text(keyword.value) for keyword in call.keywords if keyword.arg in ("title", "why", "fix")))
         if name in REFUSALS:
             yield from (text for argument in call.args if (text := _text(argument)) and " " in text)
+
+
+def _name(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def _is_command_line(path: Path) -> bool:
+    return path.parent.name == "cli" or path.name == "command.py"
+
+
+def _help(call: ast.Call) -> Iterator[str]:
+    """What the help of a command line says of options and groups, and in its lists of commands."""
+    values = {keyword.arg: keyword.value for keyword in call.keywords}
+    if not _is_hidden(call):
+        yield from (part for name in ("help", "short_help") if name in values for part in _paragraphs(_text(values[name]) or ""))
+    places = values.get("places")
+    if isinstance(places, ast.Dict):
+        yield from (text for place in places.values if isinstance(place, ast.Tuple) and (text := _text(place.elts[1])))
+
+
+def _makes_command(decorator: ast.expr) -> bool:
+    made = isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.func.attr in ("command", "group")
+    return made and not _is_hidden(decorator)
+
+
+def _is_hidden(call: ast.expr) -> bool:
+    return isinstance(call, ast.Call) and any(
+        keyword.arg == "hidden" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True for keyword in call.keywords
+    )
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Each as it is looked up: its words, however its lines are broken."""
+    for part in re.split(r"\n\s*\n", inspect.cleandoc(text).partition("\f")[0]):
+        yield from filter(None, [" ".join(part.split())])
 
 
 def _of_words(function: ast.FunctionDef) -> Iterator[str]:

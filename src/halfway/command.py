@@ -8,12 +8,17 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import click
 
 from halfway.errors import Exit
+from halfway.language import _, speak, translated
+from halfway.usage import Formatter, mistake
+
+__all__ = ["INTERRUPTED", "Mishap", "Root", "given", "keep_trace", "translated"]
 
 INTERRUPTED = 130
 
@@ -36,8 +41,19 @@ class Mishap:
         return json.dumps({"code": self.code, "message": self.message or self.told, "params": self.params}, ensure_ascii=False, default=str)
 
 
+class _Context(click.Context):
+    """Of a command that tells its help in the language of the root."""
+
+    def make_formatter(self) -> click.HelpFormatter:
+        root = self.find_root().command
+        translate = root.translate if isinstance(root, Root) else _
+        return Formatter(translate, width=self.terminal_width, max_width=self.max_content_width)
+
+
 class Root(click.Group):
-    """Commands with one place where they end, well or not. A program says which language it speaks, and what an error means."""
+    """Commands with one place where they end, well or not. A program says what an error means, and translates its own texts."""
+
+    context_class = _Context
 
     def __init__(self, name: str, *, help: str) -> None:
         super().__init__(name, help=help, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,12 +61,32 @@ class Root(click.Group):
         click.version_option(package_name="halfway", message="%(prog)s %(version)s")(self)
 
     def speak(self, language: str | None) -> None:
-        """Chooses the language; without one, that of the environment."""
-        raise NotImplementedError
+        """Chooses the language of the program's own texts; without one, that of the environment. That of halfway's is chosen already."""
+
+    def translate(self, text: str) -> str:
+        """A text of the help in the chosen language, or as it is. A program with a catalogue of its own asks that one, too."""
+        return _(text)
 
     def mishap(self, error: Exception) -> Mishap:
-        """What is told about an error, whichever it is."""
-        raise NotImplementedError
+        """What is told about an error, whichever it is; here, about a command that cannot be read."""
+        if not isinstance(error, click.ClickException):
+            raise NotImplementedError
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        path = (self.name or "") if context is None else context.command_path
+        text, hints = error.format_message(), list[str]()
+        if isinstance(error, click.NoSuchOption):
+            hints.append(_("Write -- before an argument that begins with a dash."))
+        if context is not None:
+            hints.append(_("See: {command} --help").format(command=path))
+        return Mishap(
+            command=path, code="USAGE", message=text, told=" ".join((mistake(text, _), *hints)), exit=max(error.exit_code, Exit.USAGE)
+        )
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            _with_language(command)
+        return name, command, rest
 
     def main(
         self, args: Sequence[str] | None = None, prog_name: str | None = None, complete_var: str | None = None,
@@ -61,7 +97,13 @@ class Root(click.Group):
         name = prog_name or self.name or ""
         if os.environ.get("NO_COLOR"):
             extra.setdefault("color", False)
-        self.speak("en" if "--json" in args else given(args, "--lang"))  # what programs read is never translated
+        code = copy_context().run(self._run, args, name, complete_var, extra)  # the language is that of this command alone
+        sys.exit(int(code) if isinstance(code, int) else Exit.OK)
+
+    def _run(self, args: list[str], name: str, complete_var: str | None, extra: dict[str, Any]) -> object:
+        language = "en" if "--json" in args else given(args, "--lang")  # what programs read is never translated
+        speak(language)
+        self.speak(language)
         code: object = Exit.OK
         try:
             self._main_shell_completion(extra, name, complete_var)
@@ -79,7 +121,7 @@ class Root(click.Group):
             _leave_quietly()
         except Exception as error:
             code = _report(self.mishap(error), as_json="--json" in args)
-        sys.exit(int(code) if isinstance(code, int) else Exit.OK)
+        return code
 
 
 def given(args: Sequence[str], option: str) -> str | None:
@@ -102,10 +144,23 @@ def keep_trace(error: BaseException) -> str:
     return path
 
 
-def _lang_option() -> click.Option:
+def _with_language(command: click.Command) -> None:
+    """A command that click has made is told of in the language of the root, and so are those below it."""
+    if command.context_class is not click.Context:
+        return
+    command.context_class = _Context
+    if isinstance(command, click.Group):
+        if all("--lang" not in option.opts for option in command.params):
+            command.params.append(_lang_option(hidden=True))  # it was read before; here it is only let through
+        for below in command.commands.values():
+            _with_language(below)
+
+
+def _lang_option(*, hidden: bool = False) -> click.Option:
     return click.Option(
-        ["--lang"], metavar="LANG", expose_value=False, help="Language of the answers: en or ko; else HALFWAY_LANG, then the locale."
-    )
+        ["--lang"], metavar="LANG", expose_value=False, hidden=hidden,
+        help="Language of the answers: en or ko; else HALFWAY_LANG, then the locale.",
+    )  # fmt: skip
 
 
 def _report(mishap: Mishap, *, as_json: bool) -> int:

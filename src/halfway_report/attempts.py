@@ -51,7 +51,7 @@ def accept(app: Halfway, run_id: str, attempt: int, *, actor: str, reason: str) 
     known = attempts(app, run_id)
     chosen = next((one for one in known if one.number == attempt), None)
     if chosen is None:
-        numbers = ", ".join(str(one.number) for one in known) or "none"
+        numbers = ", ".join(str(one.number) for one in known) or "-"
         problem = f"attempt {attempt} has written no report; there are: {numbers}."
         raise InvalidInput("CONFIG_INVALID", source="of the action: attempt", problem=problem, remedy="Name one of these.")
     evidence = f"accepted attempt {attempt}, sha256 {chosen.report.sha256}, faults: {'; '.join(chosen.faults) or 'none'}"

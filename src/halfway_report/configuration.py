@@ -13,7 +13,7 @@ from typing import cast, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from halfway_report.language import _
+from halfway_report.language import _, retold
 from halfway_report.models import Frozen
 from halfway_report.settings import VARIABLE, ReportSettings
 
@@ -112,7 +112,7 @@ def _names_variable(fault: ErrorDetails) -> bool:
 
 def _told(fault: ErrorDetails) -> str:
     at = [part for part in fault["loc"] if part != "[key]"]
-    place = ".".join(map(str, at)) or "the file"
+    place = ".".join(map(str, at)) or _("the file")
     if fault["type"] == "extra_forbidden":
         known = _known(at[:-1])
         near = difflib.get_close_matches(str(at[-1]), known, n=1, cutoff=0.5)
@@ -135,7 +135,7 @@ def _plainly(fault: ErrorDetails) -> str:
         case "string_pattern_mismatch":
             return _("has not the form {pattern}").format(pattern=fault.get("ctx", {}).get("pattern", ""))
         case _:
-            return fault["msg"].removeprefix("Value error, ")
+            return retold(fault["msg"].removeprefix("Value error, "))
 
 
 def _known(place: Sequence[object]) -> list[str]:

@@ -37,7 +37,16 @@ _MEASURES = (
     _Measure(120, 0, 0),
 )
 
-_PLURALS = {"lock file": "lock files", "minified": "minified files", "vendored": "vendored files", "generated": "generated files"}
+LEFT_OUT = {
+    "lock file": "lock files",
+    "minified": "minified files",
+    "vendored": "vendored files",
+    "generated": "generated files",
+    "unwanted": "files that the settings drop",
+    "characters": "characters of commit messages",
+    "files": "files of commits with more than {0} files",
+    "commits": "commits that changed least, for want of room",
+}  # what is only counted, as it is told
 
 
 def build_context(collection: Collection, form: Form = DAILY, *, budget: int = BUDGET, redactor: Redactor | None = None) -> Context:
@@ -48,7 +57,7 @@ def build_context(collection: Collection, form: Form = DAILY, *, budget: int = B
     commits, cuts = _shrunk(whole, budget)
     dropped = tuple(commit.sha for commit in _least(commits, budget))
     commits = tuple(_without_pair(commit, set(dropped)) for commit in commits if commit.sha not in set(dropped))
-    left_out += cuts + Counter({"commits that changed least, for want of room": len(dropped)})
+    left_out += cuts + Counter({LEFT_OUT["commits"]: len(dropped)})
     return Context(
         form=form.name,
         collection=collection.model_copy(update={"commits": commits}),
@@ -112,7 +121,7 @@ def _without_noise(commit: Commit, left_out: Counter[str]) -> Commit:
     if not noise:
         return commit
     for file in noise:
-        left_out[_PLURALS.get(file.kind, "files that the settings drop")] += 1
+        left_out[LEFT_OUT.get(file.kind, LEFT_OUT["unwanted"])] += 1
     kinds = sorted({file.kind for file in noise})
     omitted = tuple(_counted(kind, (file for file in noise if file.kind == kind)) for kind in kinds)
     return commit.model_copy(
@@ -149,12 +158,12 @@ def _shrunk(commits: Sequence[Commit], budget: int) -> tuple[tuple[Commit, ...],
 def _cut(commit: Commit, measure: _Measure, cuts: Counter[str]) -> Commit:
     subject, body, files = commit.subject[: measure.subject], commit.body[: measure.body], commit.files
     omitted = commit.omitted
-    cuts["characters of commit messages"] += len(commit.subject) - len(subject) + len(commit.body) - len(body)
+    cuts[LEFT_OUT["characters"]] += len(commit.subject) - len(subject) + len(commit.body) - len(body)
     if files is not None and len(files) > measure.files:
         # The largest changes say most; in the order in which they stood.
         ranked = sorted(enumerate(files), key=lambda item: (-_size(item[1]), item[0]))
         kept = {index for index, _ in ranked[: measure.files]}
-        cuts[f"files of commits with more than {measure.files} files"] += len(files) - measure.files
+        cuts[LEFT_OUT["files"].format(measure.files)] += len(files) - measure.files
         omitted += (_counted("not listed", (file for index, file in enumerate(files) if index not in kept)),)
         files = tuple(file for index, file in enumerate(files) if index in kept)
     return commit.model_copy(update={"subject": subject, "body": body, "files": files, "omitted": omitted})

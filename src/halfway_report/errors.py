@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from halfway import RetryLater, StepFailed
 
+UNEXPLAINED = "no explanation was given"  # by a server that refuses something
+
 
 class ProjectUnknown(StepFailed):
     """The settings do not know this project. Add it, then resume."""

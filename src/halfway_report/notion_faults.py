@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from halfway_report.errors import UNEXPLAINED
 from halfway_report.notion_values import Fate, NotionError
 
 STATUS: Mapping[int, Fate] = MappingProxyType(
@@ -52,9 +53,10 @@ def by_status(status: int, body: str, retry_after: str) -> NotionError:
     try:
         said = _Said.model_validate_json(body)
     except ValidationError:
-        said = _Said(code="", message="no explanation was given")
+        said = _Said(code="", message=UNEXPLAINED)
     fate = CODES.get(said.code, STATUS.get(status, Fate.LOST))
-    text = f"Notion answered {status} {said.code}".rstrip() + f": {said.message}"
+    what = f"{status} {said.code}".rstrip()
+    text = f"Notion answered {what}: {said.message}"
     if status in HINTS:
         text = f"{text} {HINTS[status]}"
     if fate is Fate.NOT_TAKEN:

@@ -10,7 +10,7 @@ from halfway_report.citations import replace_hex_words
 from halfway_report.figures import figures_of
 from halfway_report.form import CHANGES, FILES, NOTES, SUMMARY, title_of
 from halfway_report.generators import Desk, Identity, Task, Written
-from halfway_report.language import Translate, translator
+from halfway_report.language import Translate, retold, translator
 from halfway_report.models import Collection, Commit, Context, Figures
 
 LISTED = 200  # commits; a longer list is cut, and says so
@@ -73,7 +73,8 @@ def notes(context: Context, language: str = "en") -> Iterator[str]:
         yield "- " + _("Merges are not listed; a commit counts once, on whichever branches it is.")
     for kind, count in context.collection.redactions.items():
         yield "- " + _("Secrets taken out of commit messages ({kind}): {count}").format(kind=kind, count=count)
-    for line in (*context.collection.warnings, *(_("Left out, {what}").format(what=what) for what in context.left_out)):
+    left_out = (_("Left out, {what}").format(what=retold(what, language)) for what in context.left_out)
+    for line in (*(retold(warning, language) for warning in context.collection.warnings), *left_out):
         yield f"- {plain(line[0].upper() + line[1:])}"
 
 

@@ -128,5 +128,5 @@ def _build_context(
 def _project(settings: ReportSettings, day: Day) -> ProjectSettings:
     project = settings.projects.get(day.project)
     if project is None:
-        raise ProjectUnknown(f"no project {day.project}; known: {', '.join(sorted(settings.projects)) or 'none'}")
+        raise ProjectUnknown(f"no project {day.project}; known: {', '.join(sorted(settings.projects)) or '-'}")
     return project

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from halfway.cli import main
 from halfway.cli.definitions import in_words
-from halfway.cli.i18n import FOLDER, speak, tell, translated
+from halfway.cli.i18n import speak, tell, translated
 from halfway.domain.clauses import contract_of
 from halfway.domain.picture import picture_of
 from halfway.domain.spec import (
@@ -28,6 +28,7 @@ from halfway.domain.spec import (
     WorkflowSpec,
 )
 from halfway.errors import MESSAGES, HalfwayError, InvalidInput
+from halfway.language import FOLDER
 from tests.cli.conftest import Project
 
 ROOT = Path(__file__).parents[2]
@@ -81,6 +82,9 @@ def test_a_refusal_is_korean_to_its_last_word(small: Project) -> None:
     ("arguments", "told"),
     [
         (["nope"], "'nope' 명령은 없습니다."),
+        (["events"], "'events' 명령은 없습니다."),
+        ([], "명령이 없습니다."),
+        (["demo", "--repo", "no/where"], "'--repo'의 값이 올바르지 않습니다: 디렉터리가 없습니다: 'no/where'"),
         (["show"], "'RUN' 인자가 없습니다."),
         (["show", "a", "b"], "예상하지 못한 인자가 있습니다: b"),
         (["show", "a", "--timelin"], "'--timelin' 옵션은 없습니다. 혹시 '--timeline'입니까?"),

@@ -5,7 +5,7 @@ import pytest
 from halfway_report.context import build_context
 from halfway_report.generators import Identity, Task
 from halfway_report.models import Collection, Commit, Context, FileChange
-from halfway_report.outline import Outline, plain
+from halfway_report.outline import Outline, notes, plain
 from halfway_report.same import pair_reverts
 from halfway_report.validation import validate
 from tests.report.desks import Desk
@@ -148,6 +148,7 @@ def test_what_the_context_leaves_out_is_told() -> None:
     context = build_context(collection(commit(1, body="b" * 1000, files=files)))
     assert context.left_out == ("characters of commit messages: 400", "files of commits with more than 40 files: 5")
     assert "- Left out, characters of commit messages: 400" in written(context)
+    assert "- 생략한 것, 커밋 메시지의 글자: 400" in list(notes(context, "ko"))
 
 
 def test_the_figures_are_those_of_the_whole_day_whatever_has_room() -> None:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from halfway import lines
 from halfway.cli.i18n import _
-from halfway.cli.output import width
 from halfway.inspection.assessing import Category, Repeatable
 from halfway.inspection.card import Card, StepLine
 from halfway.inspection.finding import Finding, Said, Severity
@@ -62,21 +62,8 @@ def said(one: Said) -> str:
 
 
 def wrapped(text: str, columns: int | None) -> Iterator[str]:
-    """The text in lines of a terminal, the later ones set in; a word that is longer than a line stays whole, so that it can be copied."""
-    rest, indent = text, FIRST
-    while columns is not None and width(rest) > columns - width(indent):
-        cut = _cut(rest, columns - width(indent))
-        if cut == len(rest):
-            break
-        yield (indent + rest[:cut]).rstrip()
-        rest, indent = rest[cut:].lstrip(), LATER
-    yield indent + rest
-
-
-def _cut(text: str, columns: int) -> int:
-    """Where a line ends: behind the last word that fits, or behind the first one where none does."""
-    spaces = [found.start() for found in re.finditer(r" (?=\S)", text)]
-    return max((one for one in spaces if width(text[:one]) <= columns), default=next(iter(spaces), len(text)))
+    """An entry of a section in lines of a terminal, the later ones set in."""
+    return lines.wrapped(text, columns, first=FIRST, later=LATER)
 
 
 def sections(card: Card, others: Sequence[Card]) -> Iterator[Section]:

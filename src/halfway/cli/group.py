@@ -7,7 +7,6 @@ from importlib import import_module
 
 import click
 
-from halfway.cli.i18n import speak
 from halfway.cli.mishaps import mishap_of
 from halfway.command import Mishap, Root
 
@@ -20,11 +19,8 @@ class Lazy(Root):
         self._places = places
         self._hidden = hidden
 
-    def speak(self, language: str | None) -> None:
-        speak(language)
-
     def mishap(self, error: Exception) -> Mishap:
-        return mishap_of(error)
+        return super().mishap(error) if isinstance(error, click.ClickException) else mishap_of(error)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._places)

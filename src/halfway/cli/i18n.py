@@ -1,22 +1,21 @@
-"""Language: English is in the code, other languages in the catalogues of `halfway/locale`. JSON is never translated."""
+"""Errors, explanations and finished texts in the chosen language. JSON is never translated."""
 
 from __future__ import annotations
 
 import gettext
-import os
 import re
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from halfway.domain.moving import NOTES
 from halfway.domain.sentences import SENTENCES, Sentence
 from halfway.errors import MESSAGES, HalfwayError, Told
+from halfway.language import _, language, speak
+from halfway.language import catalogue as chosen
 
-FOLDER = Path(__file__).parent.parent / "locale"
-DOMAIN = "halfway"
+__all__ = ["_", "in_words", "language", "say", "speak", "tell", "translated"]
+
 SPOKEN = ("source", "problem", "remedy", "reason")  # gaps that hold sentences
 GAP = re.compile(r"\{(\w+)\}")
 WITHIN = r"(?:(?!\. ).)+?"  # a name, a number, a list: nothing that goes beyond a sentence
@@ -24,40 +23,6 @@ NAMES = re.compile(r"[^\s,]+(?:, [^\s,]+)*")
 SENTENCE = re.compile(r"[.!?]$")
 SENTENCE_END = re.compile(r"(?<=[.!?…]) ")
 PARTS_AT_MOST = 12  # a longer text is no message of ours
-
-_catalogue: ContextVar[gettext.NullTranslations | None] = ContextVar("halfway_catalogue", default=None)
-_language: ContextVar[str] = ContextVar("halfway_language", default="")
-
-
-def speak(language: str | None = None) -> None:
-    """Chooses the language: this one, else HALFWAY_LANG, else the locale."""
-    wanted = language or os.environ.get("HALFWAY_LANG") or _of_locale()
-    _language.set(wanted)
-    _catalogue.set(gettext.translation(DOMAIN, FOLDER, _spellings(wanted), fallback=True))
-
-
-def language() -> str:
-    """What was chosen, as it was spelt."""
-    return _language.get()
-
-
-def _of_locale() -> str:
-    return next((found for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (found := os.environ.get(name))), "")
-
-
-def _spellings(language: str) -> list[str]:
-    """`ko_KR.UTF-8` is `ko_KR`, then `ko`; nothing that could be a path."""
-    match = re.match(r"([A-Za-z]{2,3})(?:[_-]([A-Za-z]{2}))?(?:[.@]|$)", language)
-    if match is None:
-        return []
-    short = match[1].lower()
-    return [f"{short}_{match[2].upper()}", short] if match[2] else [short]
-
-
-def _(text: str) -> str:
-    """The text in the chosen language."""
-    catalogue = _catalogue.get()
-    return text if catalogue is None or not text else catalogue.gettext(text)
 
 
 def say(sentence: Sentence) -> str:
@@ -87,7 +52,7 @@ def translated(text: str) -> str:
 
     If it is not known as a whole, it is looked at in its parts: clauses behind each other, then one sentence after the other.
     """
-    catalogue = _catalogue.get()
+    catalogue = chosen()
     if catalogue is None or not text:
         return text
     whole = _whole(catalogue, text)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import click
+
+from halfway.lines import width
 
 COLOURS = {
     "SUCCESS": "green", "PARTIAL_SUCCESS": "green", "FAILED": "red", "EXPIRED": "red", "UNKNOWN": "yellow", "MANUAL_REQUIRED": "yellow",
@@ -35,11 +36,6 @@ def coloured(text: str, word: str | None = None) -> str:
     """The text in the colour of a state."""
     colour = COLOURS.get(word or text.strip())
     return click.style(text, fg=colour) if colour else text
-
-
-def width(text: str) -> int:
-    """Cells on a terminal; letters of East Asia take two."""
-    return sum(0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, indent: str = "") -> None:

@@ -15,11 +15,12 @@ from halfway import StepFailed
 from halfway.errors import Exit, HalfwayError, code_of
 from halfway_report import reading
 from halfway_report.advice import remedy
+from halfway_report.cli.group import tell
 from halfway_report.cli.options import common
 from halfway_report.cli.printing import print_json
 from halfway_report.cli.site import Site, opened
 from halfway_report.git import Deadline, GitError
-from halfway_report.language import _
+from halfway_report.language import _, retold
 from halfway_report.models import Frozen
 from halfway_report.notion_place import place_of
 from halfway_report.notion_values import NotionError
@@ -28,6 +29,7 @@ from halfway_report.sources import sources
 from halfway_report.workflow import NAME
 
 _PATIENCE = timedelta(seconds=10)
+_WIDE = "\u1100"  # letters from here on take two cells of a terminal
 
 
 class Finding(NamedTuple):
@@ -51,7 +53,7 @@ def doctor(*, offline: bool, config: Path | None, as_json: bool) -> None:
         servers = list(_servers(settings, offline=offline))
         found = not offline and all(one.good for one in servers if one.what.startswith("notion"))
         findings = [
-            Finding("configuration", True, str(site.configuration.path)),
+            Finding(_("configuration"), True, str(site.configuration.path)),
             *_repositories(settings),
             _folder(settings.out),
             *servers,
@@ -61,9 +63,13 @@ def doctor(*, offline: bool, config: Path | None, as_json: bool) -> None:
     if as_json:
         print_json([one.to_json() for one in findings])
     for one in () if as_json else findings:
-        click.echo(f"{_('ok') if one.good else _('BAD'):<4} {one.what:<24} {one.told}".rstrip())
+        click.echo(f"{_column(_('ok') if one.good else _('BAD'), 4)} {_column(one.what, 24)} {one.told}".rstrip())
     if not all(one.good for one in findings):
         click.get_current_context().exit(Exit.USAGE)
+
+
+def _column(text: str, cells: int) -> str:
+    return text + " " * (cells - sum(1 + (letter >= _WIDE) for letter in text))
 
 
 def _repositories(settings: ReportSettings) -> Iterator[Finding]:
@@ -72,16 +78,16 @@ def _repositories(settings: ReportSettings) -> Iterator[Finding]:
             try:
                 sources([path], Deadline(_PATIENCE))
             except GitError as error:
-                yield Finding(f"project {name}", False, f"{path}: {error}")
+                yield Finding(_("project {name}").format(name=name), False, f"{path}: {retold(error)}")
             else:
-                yield Finding(f"project {name}", True, str(path.resolve()))
+                yield Finding(_("project {name}").format(name=name), True, str(path.resolve()))
 
 
 def _folder(out: Path) -> Finding:
     """The folder is made at the first report, so the nearest one that is there must take it."""
     there = next(folder for folder in (out, *out.parents) if folder.exists())
     good = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
-    return Finding("folder", good, str(out) if good else _("{path} cannot be written").format(path=there))
+    return Finding(_("folder"), good, str(out) if good else _("{path} cannot be written").format(path=there))
 
 
 def _servers(settings: ReportSettings, *, offline: bool) -> Iterator[Finding]:
@@ -100,14 +106,14 @@ def _data_source(settings: NotionSettings) -> Iterator[Finding]:
     """Whether the token opens the place where pages go; what is wrong with either is told as a run would tell it."""
     from halfway_report.notion import Notion  # noqa: PLC0415 - its client takes long to load
 
-    what, token = "notion data source", os.environ.get(settings.token_env, "").strip()
+    what, token = _("notion data source"), os.environ.get(settings.token_env, "").strip()
     try:
         with Notion(settings.url, token, settings.properties, patience=lambda: _PATIENCE) as notion:
             yield Finding(what, True, place_of(notion, settings).source)
     except NotionError as error:
-        yield Finding(what, False, f"{error.code}: {remedy(error.code) if error.status in (401, 403, 404) else error}")
+        yield Finding(what, False, f"{error.code}: {remedy(error.code) if error.status in (401, 403, 404) else retold(error)}")
     except StepFailed as error:
-        yield Finding(what, False, f"{error} {remedy(code_of(type(error)))}")
+        yield Finding(what, False, f"{retold(error)} {remedy(code_of(type(error)))}")
 
 
 def _reachable(what: str, url: str) -> Finding:
@@ -129,11 +135,11 @@ def _database(site: Site) -> Iterator[Finding]:
         waiting = reading.runs(site.app, NAME, 1000, status="MANUAL_REQUIRED")
         late = [one for one in site.app.control.schedules.list(type=NAME) if one.overdue is not None and one.overdue > timedelta(minutes=5)]
     except HalfwayError as error:
-        yield Finding("database", False, str(error))
+        yield Finding(_("database"), False, tell(error))
         return
-    yield Finding("database", True, schema.url)
+    yield Finding(_("database"), True, schema.url)
     told = _("runs that wait for a person: {count}; list them with: report runs --status MANUAL_REQUIRED")
-    yield Finding("runs", not waiting, told.format(count=len(waiting)) if waiting else "")
+    yield Finding(_("runs"), not waiting, told.format(count=len(waiting)) if waiting else "")
     if site.configuration.settings.schedules:
         told = _("nothing starts what is due; start a worker with: report worker")
-        yield Finding("schedules", not late, told if late else _("workers: {count}").format(count=reading.workers(site.app)))
+        yield Finding(_("schedules"), not late, told if late else _("workers: {count}").format(count=reading.workers(site.app)))

@@ -15,7 +15,7 @@ from halfway_report.advice import advice
 from halfway_report.cli.options import RUN, common
 from halfway_report.cli.printing import chat, exit_of, print_json
 from halfway_report.cli.site import known_project, opened
-from halfway_report.language import _
+from halfway_report.language import _, retold
 from halfway_report.workflow import NAME
 
 _STATUSES = [status.value for status in RunStatus]
@@ -56,9 +56,8 @@ def status(*, run_id: str, config: Path | None, as_json: bool) -> None:
         click.echo(f"{view.id}  {view.status}  {view.key}")
         for step in view.steps:
             tries = _("attempts {number}").format(number=step.attempts)
-            click.echo(
-                f"  {step.name:<16} {step.undo or step.status:<10} {tries}  {step.error_code} {' '.join(step.message.split())}".rstrip()
-            )
+            why = f"{step.error_code} {retold(' '.join(step.message.split()))}"
+            click.echo(f"  {step.name:<16} {step.undo or step.status:<10} {tries}  {why}".rstrip())
         for line in next_steps:
             click.echo(line)
     click.get_current_context().exit(exit_of(view.status))

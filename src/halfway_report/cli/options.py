@@ -22,8 +22,9 @@ NO_LLM = click.option("--no-llm", is_flag=True, help="Without a model: the repor
 
 def common(command: Command) -> Command:
     """--config, --json and --lang, on every command."""
-    told = "Language of the answer: en or ko; else HALFWAY_LANG, then the locale."
-    command = click.option("--lang", metavar="LANG", expose_value=False, help=told)(command)
+    command = click.option(
+        "--lang", metavar="LANG", expose_value=False, help="Language of the answer: en or ko; else HALFWAY_LANG, then the locale."
+    )(command)
     command = click.option("--json", "as_json", is_flag=True, help="Print JSON; errors are JSON on stderr.")(command)
     return click.option(
         "--config", envvar="REPORT_CONFIG", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),

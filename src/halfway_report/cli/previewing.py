@@ -11,7 +11,7 @@ from halfway_report.cli.printing import chat, print_json
 from halfway_report.collect import collect
 from halfway_report.context import context_for
 from halfway_report.git import GitError
-from halfway_report.language import _
+from halfway_report.language import _, retold
 from halfway_report.models import Context, Day
 from halfway_report.settings import ReportSettings
 
@@ -29,13 +29,13 @@ def print_preview(settings: ReportSettings, day: Day, *, as_json: bool) -> None:
     try:
         context = preview(settings, day)
     except GitError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(retold(error)) from error
     if as_json:
         print_json(json.loads(context.canonical()))
         return
     for commit in context.collection.commits:
         click.echo(f"{commit.sha[:12]}  {commit.repository}  {commit.subject}")
     for line in (*context.collection.warnings, *context.left_out):
-        click.echo(f"- {line}")
+        click.echo(f"- {retold(line)}")
     told = _("Commits on {date}, the whole day in {zone}: {count}. Nothing was written or sent.")
     chat(told.format(count=len(context.collection.commits), date=day.date, zone=context.collection.zone))

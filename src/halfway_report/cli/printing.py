@@ -9,7 +9,8 @@ import click
 
 from halfway.errors import Exit
 from halfway_report.advice import advice, stopped_at
-from halfway_report.reading import RunView
+from halfway_report.language import _, retold
+from halfway_report.reading import RunView, StepView
 
 _EXITS: Mapping[str, Exit] = {
     "MANUAL_REQUIRED": Exit.NEEDS_PERSON,
@@ -44,23 +45,25 @@ def facts(view: RunView, next_steps: list[str]) -> dict[str, object]:
         "status": view.status,
         "path": view.said("SAVE_MARKDOWN", "path") or None,
         "url": view.said("UPLOAD_NOTION", "url") or None,
-        "error": None
-        if step is None
-        else f"{'undo of ' if step.undo else ''}{step.name}: {step.error_code or step.status}: {' '.join(step.message.split())}".rstrip(
-            ": "
-        ),
+        "error": None if step is None else _fault(step),
         "next": next_steps,
     }
+
+
+def _fault(step: StepView) -> str:
+    """Why a step has stopped; in English where JSON is asked for, as everything then is."""
+    name = _("undo of {step}").format(step=step.name) if step.undo else step.name
+    return f"{name}: {step.error_code or step.status}: {retold(' '.join(step.message.split()))}".rstrip(": ")
 
 
 def tell_run(view: RunView, *, workers: int, as_json: bool) -> int:
     """Says what came of a run and what to do next; answers the exit code."""
     next_steps = list(advice(view, workers=workers))
-    told = facts(view, next_steps)
+    found = facts(view, next_steps)
     if as_json:
-        print_json(told)
+        print_json(found)
     else:
-        click.echo("\n".join(f"{name:<7} {value}" for name, value in told.items() if value and name != "next"))
+        click.echo("\n".join(f"{name:<7} {value}" for name, value in found.items() if value and name != "next"))
         for line in next_steps:
             chat(line)
     return exit_of(view.status)

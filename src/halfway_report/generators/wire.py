@@ -18,7 +18,15 @@ from typing import NoReturn, Protocol, TypeVar
 import httpx2
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from halfway_report.errors import ContextOverflow, ModelNotFound, ModelRefused, ModelResource, ModelStreamCut, ModelUnavailable
+from halfway_report.errors import (
+    UNEXPLAINED,
+    ContextOverflow,
+    ModelNotFound,
+    ModelRefused,
+    ModelResource,
+    ModelStreamCut,
+    ModelUnavailable,
+)
 from halfway_report.generators import Desk, Identity
 from halfway_report.models import content_hash
 from halfway_report.settings import LlmSettings, without_userinfo
@@ -166,8 +174,10 @@ class Wire:
 
     def not_found(self, told: str) -> ModelNotFound:
         """The model is missing, and what to do about it."""
-        hint = f"; get it with: ollama pull {self.settings.model}" if self.settings.provider == "ollama" else ""
-        return ModelNotFound(f"model {self.settings.model}: {told}{hint}")
+        missing = ModelNotFound(f"model {self.settings.model}: {told}")
+        return (
+            missing if self.settings.provider != "ollama" else ModelNotFound(f"{missing}; get it with: ollama pull {self.settings.model}")
+        )
 
     def _timeout(self, desk: Desk, most: timedelta) -> httpx2.Timeout:
         seconds = max(0.1, min(most, desk.remaining()).total_seconds())
@@ -242,7 +252,7 @@ def reason(content: bytes) -> str:
     try:
         error = _Error.model_validate_json(content).error
     except ValidationError:
-        return content[:200].decode("utf-8", "replace") or "no explanation was given"
+        return content[:200].decode("utf-8", "replace") or UNEXPLAINED
     return error if isinstance(error, str) else f"{error.code or ''} {error.message}".strip()
 
 
