@@ -199,6 +199,14 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ),
         ("ci.yml", workflow("- run: node --check scripts/stage-assets.mjs"), "R-44"),
         ("ci.yml", workflow("- run: bash -n tools/deploy.sh"), "R-44"),
+        # what only prepares a shell, or starts a helper beside the job; who hears of a task is set up where the workers start
+        (
+            "ci.yml",
+            workflow("- name: Set Environment Variables\n  uses: ./.github/actions/preview\n- run: gh issue create --title x --body y"),
+            "R-44",
+        ),
+        ("ci.yml", workflow("- uses: ./.github/actions/docker-compose-start\n- run: gh issue create --title x --body y"), "R-44"),
+        ("tasks.py", QUEUES.format("tell.delay(order)"), "R-29"),
         # what builds, and publishes later; what is restored as a new one; what is asked by a POST; what the file gives a name
         ("ci.yml", workflow("- run: goreleaser release --split --clean\n- run: gh issue create --title x --body y"), "R-08 R-44"),
         ("x.asl.json", RESTORED.format("rds:restoreDbClusterFromSnapshot"), "R-25"),

@@ -11,6 +11,7 @@ from halfway.inspection.rules.common import answers, line, tells_team, told
 INFERENCE = "When {what} fails, nothing in the files tells anybody: the half that is done stays until somebody happens to look."
 SCHEDULED = "When {what} fails, nothing in the files tells anybody: at most the one who last changed the schedule hears of it."
 QUEUES = frozenset({"celery", "rq", "dramatiq", "huey", "arq"})
+"""What hears of their tasks is set up where the workers start, and not where the tasks are."""
 WATCHED = frozenset({"github-actions"})
 """Here the one who starts a run hears of its failure; of one that the clock or a program has started nobody may."""
 STARTS = frozenset({Repeating.MANUAL, Repeating.SCHEDULE, Repeating.REDELIVERY, Repeating.RESTART})
@@ -27,9 +28,7 @@ def check(case: Case) -> Iterator[Finding]:
     by_clock = flow.format in WATCHED and {one.kind for one in flow.triggers} & ALONE == {Starting.SCHEDULE}
     inference = Said(SCHEDULED if by_clock else INFERENCE, {"what": told(step)})
     # Who has written to a bot sees that no answer comes.
-    # What hears of the tasks of a queue is mostly set up where its workers start.
-    mild = tells_team(step) or flow.extra.get("engine") in QUEUES
-    severity = Severity.LOW if mild or all(answers(flow, one) for one in steps) else Severity.MEDIUM
+    severity = Severity.LOW if tells_team(step) or all(answers(flow, one) for one in steps) else Severity.MEDIUM
     yield Finding(rule=RULE.id, severity=severity, span=flow.span, facts=(line(step), *starts), inference=inference)
 
 
@@ -41,7 +40,11 @@ def _by_hand(flow: Flow, step: Step) -> bool:
 
 
 def _somebody_hears(flow: Flow) -> bool:
-    if flow.failure_notice is not None or any(Mark.FAILURE_NOTICE in step.marks for step in flow.steps):
+    if (
+        flow.extra.get("engine") in QUEUES
+        or flow.failure_notice is not None
+        or any(Mark.FAILURE_NOTICE in step.marks for step in flow.steps)
+    ):
         return True
     starts = {one.kind for one in flow.triggers}
     if not starts and flow.format == "n8n":

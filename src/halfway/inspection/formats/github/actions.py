@@ -21,7 +21,7 @@ HERE = ("./", "$/")
 UNKNOWN_ACTION = "{what} is an action that is not known: what it does outside cannot be read"
 _HARMLESS = re.compile(
     r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release|first-interaction|add-to-project|stale|labeler)|github/codeql)|docker/build-push-action|setup|set[-_]up|checkout|cache|init\b|[-_]init\b|build_info|compare|verify|login|configure|credential|install|lint"
-    r"|test|coverage|codecov|artifact|toolchain|rust-cache|qemu|buildx|metadata|paths-filter|changed-files|auth\b|harden|create-github-app-token|summary|scan"
+    r"|test|coverage|codecov|artifact|toolchain|rust-cache|qemu|buildx|metadata|paths-filter|docker-compose|localstack|e2e|changed-files|auth\b|harden|create-github-app-token|summary|scan"
 )
 _OUTWARD = re.compile(
     r"(?i)deploy|publish|release|push|upload|send|notif|mail|slack|discord|telegram|teams|webhook|dispatch|comment|issue|create|merge|promot|post|tag"

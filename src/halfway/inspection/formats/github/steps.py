@@ -29,7 +29,9 @@ _RETRIES = {
     "nick-invision/retry": ("max_attempts", 3),
     "Wandalen/wretry.action": ("attempt_limit", 2),
 }
-_PREPARES = re.compile(r"(?i)^(?:set ?up|install|verify|check|compare|restore|cache|prepare|lint|test|build|checkout|determine|detect)\b")
+_PREPARES = re.compile(
+    r"(?i)^(?:set ?up|set (?:the )?env\w*|install|verify|check|compare|restore|cache|prepare|lint|test|build|checkout|determine|detect)\b"
+)
 _APPROVES = ("trstringer/manual-approval",)
 _PYTHON = re.compile(r"^python[\d.]*(?:\s|$)")
 # What none of these words is in works with files of the runner.
