@@ -213,6 +213,8 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ("restore.sh", "#!/bin/bash\naws rds restore-db-instance-from-db-snapshot --db-instance-identifier b\n", "R-25"),
         ("x.json", node("httpRequest", "webhook", method="POST", url=ASKING, jsonBody=TRANSCRIPT), "R-39"),
         ("x.json", node("awsTranscribe", "webhook", transcriptionJobName="={{$json.name}}"), "R-16"),
+        # an answer in a chat, to whoever the event names
+        ("x.json", node("whatsApp", "webhook", operation="send", recipientPhoneNumber="={{ $json.body.from }}", textBody="ok"), "R-32"),
         # one clicks, in the editor; a loop queues what it has looked for; an operator that says that it gets rows
         ("x.json", node("awsTranscribe", "manualTrigger", transcriptionJobName="={{$json.name}}"), "R-32"),
         ("tasks.py", QUEUES.format("for one in open_orders():\n        tell.delay(one)"), "R-08"),
@@ -375,6 +377,11 @@ def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
         ("restore.sh", "#!/bin/bash\npg_restore --clean -d shop latest.dump\n", "R-25"),
         ("x.json", node("httpRequest", "webhook", method="POST", url=ASKING, jsonBody=TRANSCRIPT.replace("query T", "mutation T")), "R-39"),
         ("tasks.py", QUEUES.format("tell.delay(order)"), "R-08"),
+        (
+            "x.json",
+            node("whatsApp", "scheduleTrigger", operation="send", recipientPhoneNumber="={{ $json.body.from }}", textBody="ok"),
+            "R-32",
+        ),
         # what a shell of several lines does, a tool that is told to, a program of its own; an action that is given a secret
         ("job.yaml", job(SCRIPT), "R-37"),
         ("job.yaml", job('["sh", "-c", "cat ids | xargs -n 1 -I{} curl -X POST https://shop.example/orders/{}"]'), "R-37"),
@@ -438,3 +445,18 @@ def test_actions_of_one_name_are_told_apart_by_what_they_do(tmp_path: Path) -> N
     assert said == [
         "gem push cannot be taken back without a trace, and is done before git push --tags, which may fail and seems not to need it."
     ]
+
+
+def test_an_answer_in_a_chat_is_less_than_a_message(tmp_path: Path) -> None:
+    text = node("whatsApp", "webhook", operation="send", recipientPhoneNumber="={{ $json.body.from }}", textBody="ok")
+    assert told(tmp_path, "x.json", text)["R-39"] == ["MEDIUM"]
+    assert told(tmp_path, "x.json", text.replace("={{ $json.body.from }}", "+1 555 0100"))["R-39"] != ["MEDIUM"]
+
+
+def test_whoever_queues_a_task_has_decided(tmp_path: Path) -> None:
+    mailed = (
+        MAILED.format(call="send_mail")
+        .replace("shop.mails", "django.core.mail")
+        .replace("send_mail(order)", "send_mail('a', 'b', 'c', [order])")
+    )
+    assert told(tmp_path, "tasks.py", mailed)["R-32"] == ["LOW"]

@@ -27,6 +27,8 @@ OFFICIAL = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 TABLES = ("sheets.", "airtable.", "notion.", "dynamodb.", "db.")
 """How the actions on rows of tables of one's own begin."""
 
+_CHATS = frozenset({"telegram", "whatsapp", "slack", "discord", "line", "messenger", "mattermost", "teams"})
+_QUEUES = frozenset({"celery", "rq", "dramatiq", "huey", "arq"})
 _REQUEST = re.compile(r"^[A-Z]{3,7} ")
 SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UNIT_RERUN, Repeating.RESTART, Repeating.REPLAY})
 """Who does the same once more; a schedule, a loop and a dispatch by hand begin something new."""
@@ -86,10 +88,18 @@ def is_by_hand(flow: Flow) -> bool:
     return program and {one.kind for one in flow.triggers} == {Starting.MANUAL}
 
 
+def is_of_queue(flow: Flow) -> bool:
+    """Whether it is a task that other code queues."""
+    return flow.extra.get("engine") in _QUEUES
+
+
 def answers(flow: Flow, step: Step) -> bool:
-    """Whether it is a message in the very channel by which the flow was started: an answer to the one who has written."""
+    """Whether it is an answer to the one who has written: in the very channel by which the flow was started, or where its event says."""
     service = told(step).partition(" ")[0].lower()
-    return only_tells(step) and len(service) > 3 and any(service in trigger.quote.lower() for trigger in flow.triggers)
+    if not only_tells(step) or step.effect is None or len(service) <= 3:
+        return False
+    to_sender = service in _CHATS and step.effect.receiver is Receiver.CUSTOMER
+    return any(service in one.quote.lower() or (to_sender and one.kind is Starting.EVENT) for one in flow.triggers)
 
 
 def stops(step: Step) -> bool:

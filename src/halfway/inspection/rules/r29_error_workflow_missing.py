@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.model import Fact, Flow, Mark, Repeating, Starting, Step
-from halfway.inspection.rules.common import answers, line, tells_team, told
+from halfway.inspection.rules.common import answers, is_of_queue, line, tells_team, told
 
 INFERENCE = "When {what} fails, nothing in the files tells anybody: the half that is done stays until somebody happens to look."
 SCHEDULED = "When {what} fails, nothing in the files tells anybody: at most the one who last changed the schedule hears of it."
-QUEUES = frozenset({"celery", "rq", "dramatiq", "huey", "arq"})
-"""What hears of their tasks is set up where the workers start, and not where the tasks are."""
 WATCHED = frozenset({"github-actions"})
 """Here the one who starts a run hears of its failure; of one that the clock or a program has started nobody may."""
 STARTS = frozenset({Repeating.MANUAL, Repeating.SCHEDULE, Repeating.REDELIVERY, Repeating.RESTART})
@@ -41,7 +39,7 @@ def _by_hand(flow: Flow, step: Step) -> bool:
 
 def _somebody_hears(flow: Flow) -> bool:
     if (
-        flow.extra.get("engine") in QUEUES
+        is_of_queue(flow)  # what hears of it is set up where the workers start
         or flow.failure_notice is not None
         or any(Mark.FAILURE_NOTICE in step.marks for step in flow.steps)
     ):

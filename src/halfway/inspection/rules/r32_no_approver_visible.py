@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Receiver, Starting, Step
-from halfway.inspection.rules.common import TABLES, answers, found, kinds, line, named_only, place, tells_team
+from halfway.inspection.rules.common import TABLES, answers, found, is_of_queue, kinds, line, named_only, place, tells_team
 from halfway.inspection.ways import Ways
 
 NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
@@ -14,7 +14,7 @@ UNNAMED = (
     "Something may hold {what} back until it is let pass; whether it does, and who lets it pass, is not in the files and has to be asked."
 )
 MOST_FACTS = 3
-EVERYDAYS = 3
+MADE_FOR_IT, EVERYDAYS = 2, 3  # weights
 MADE_ONLY = frozenset({Kind.CREATE})
 PARTS = frozenset({"aws.create", "aws.create_with_token"})
 ASKS_ITSELF = frozenset({"github.pull", "github.pull.update", "github.label"})
@@ -22,7 +22,6 @@ ASKS_ITSELF = frozenset({"github.pull", "github.pull.update", "github.label"})
 EVERYDAY = ("github.", *TABLES)
 """Words at a project and rows of a table are seldom anybody's to approve."""
 NOBODYS = ("github.comment", *TABLES)
-"""Nobody approves these one by one."""
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -31,21 +30,18 @@ def check(case: Case) -> Iterator[Finding]:
     steps = [step for step in ways.outward() if _is_for_people(step)]
     gated = [step for step in ways.steps if step.gate is not None]
     let_pass = {one.id for gate in gated for one in (gate, *ways.after(gate))}
-    free = sorted((step for step in steps if step.id not in let_pass), key=_weight)
-    if free and all(_weight(one) == EVERYDAYS and one.effect is not None and one.effect.action.startswith(NOBODYS) for one in free):
-        return
-    if free and all(answers(case.flow, one) for one in free):
-        return  # nobody approves each answer to somebody who has written
-    by_hand = {trigger.kind for trigger in case.flow.triggers} == {Starting.MANUAL}  # who starts it has said yes
-    if by_hand and case.flow.format == "n8n" and not any(_weight(one) == 0 for one in free):
-        return  # it runs in the editor of the one who clicks
-    if free:
-        everyday = kinds(free[0]) == MADE_ONLY or _weight(free[0]) == EVERYDAYS
-        by_name = all(named_only(one) or _to_subscribers(one) for one in free)  # that it tells a customer is only inferred
-        severity = Severity.LOW if by_hand or everyday or by_name else Severity.MEDIUM
-        yield found(RULE.id, severity, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
-    else:
+    free = [step for step in steps if step.id not in let_pass]
+    if not free:
         yield from _unnamed(ways, steps, gated)
+        return
+    # Nobody approves each answer to somebody who has written, nor what is done for it only.
+    bot = any(answers(case.flow, step) for step in free)
+    free = sorted((step for step in free if not bot or (_weight(step) < MADE_FOR_IT and not answers(case.flow, step))), key=_order)
+    by_hand = {trigger.kind for trigger in case.flow.triggers} == {Starting.MANUAL}  # who starts it has said yes
+    if free and not all(_is_nobodys(one) for one in free) and not (by_hand and case.flow.format == "n8n" and _weight(free[0]) > 0):
+        everyday = kinds(free[0]) == MADE_ONLY or _weight(free[0]) == EVERYDAYS
+        mild = by_hand or everyday or is_of_queue(case.flow) or _is_mild(free[0])  # whoever queues it has decided
+        yield found(RULE.id, Severity.LOW if mild else Severity.MEDIUM, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
 
 
 def _unnamed(ways: Ways, steps: list[Step], gated: list[Step]) -> Iterator[Finding]:
@@ -56,16 +52,28 @@ def _unnamed(ways: Ways, steps: list[Step], gated: list[Step]) -> Iterator[Findi
             return
 
 
-def _to_subscribers(step: Step) -> bool:
-    """Whether it goes to a topic, of which those hear who have asked for it."""
-    return step.effect is not None and step.effect.action == "sns.publish" and step.effect.receiver is Receiver.UNKNOWN
+def _is_mild(step: Step) -> bool:
+    """Whether that it tells a customer is only inferred, or it goes to a topic, of which those hear who have asked for it."""
+    return named_only(step) or (
+        step.effect is not None and step.effect.action == "sns.publish" and step.effect.receiver is Receiver.UNKNOWN
+    )
+
+
+def _is_nobodys(step: Step) -> bool:
+    """Whether it is one of many that nobody approves one by one."""
+    return _weight(step) == EVERYDAYS and step.effect is not None and step.effect.action.startswith(NOBODYS)
+
+
+def _order(step: Step) -> tuple[bool, bool, int]:
+    """What is known to be grave first."""
+    return _weight(step) == EVERYDAYS, _is_mild(step), _weight(step)
 
 
 def _weight(step: Step) -> int:
     """The graver the sooner: money and rights, then records and messages."""
     if step.effect is not None and step.effect.action.startswith(EVERYDAY) and not kinds(step) & {Kind.MONEY, Kind.PERMISSION}:
         return EVERYDAYS
-    return 0 if kinds(step) & {Kind.MONEY, Kind.PERMISSION} else 1 if kinds(step) & {Kind.RECORD, Kind.NOTIFY} else 2
+    return 0 if kinds(step) & {Kind.MONEY, Kind.PERMISSION} else 1 if kinds(step) & {Kind.RECORD, Kind.NOTIFY} else MADE_FOR_IT
 
 
 def _is_for_people(step: Step) -> bool:
