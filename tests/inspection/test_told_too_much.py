@@ -182,6 +182,11 @@ RESTORED = """
 {{"StartAt": "Recover", "States": {{"Recover": {{"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:{}", "TimeoutSeconds": 9,
   "Parameters": {{"DbClusterIdentifier.$": "$.new", "SnapshotIdentifier.$": "$.copy"}}, "End": true}}}}}}
 """
+DRAWN = """<?xml version="1.0"?>
+<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:di="http://www.omg.org/spec/BPMN/20100524/DI">
+  <process id="p" isExecutable="true"><serviceTask id="a" name="Payment received"/></process><di:BPMNDiagram id="d"/>
+</definitions>
+"""
 ASKING = "https://api.shop.example/graphql"
 TRANSCRIPT = '{"query": "query Transcript($id: String!) { transcript(id: $id) { title } }"}'
 SCRIPT = '["sh", "-c", "set -e\\nfor id in $(cat ids); do\\n  curl -X POST https://shop.example/orders/$id\\ndone\\n"]'
@@ -213,6 +218,13 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ("restore.sh", "#!/bin/bash\naws rds restore-db-instance-from-db-snapshot --db-instance-identifier b\n", "R-25"),
         ("x.json", node("httpRequest", "webhook", method="POST", url=ASKING, jsonBody=TRANSCRIPT), "R-39"),
         ("x.json", node("awsTranscribe", "webhook", transcriptionJobName="={{$json.name}}"), "R-16"),
+        (
+            "ci.yml",
+            workflow("- uses: goreleaser/goreleaser-action@v6\n  with: {args: release --split}\n- run: gh issue create --title x --body y"),
+            "R-08 R-44 R-26",
+        ),
+        ("x.json", node("googleDrive", "webhook", operation="upload", name="={{ $json.name }}"), "R-16"),
+        ("x.json", node("spotify", "webhook", resource="playlist", operation="add"), "R-16"),
         # an answer in a chat, to whoever the event names
         ("x.json", node("whatsApp", "webhook", operation="send", recipientPhoneNumber="={{ $json.body.from }}", textBody="ok"), "R-32"),
         # one clicks, in the editor; a loop queues what it has looked for; an operator that says that it gets rows
@@ -402,9 +414,12 @@ def test_beside_it_stands_one(tmp_path: Path, name: str, text: str, rule: str) -
 
 def test_a_drawing_is_no_automation(tmp_path: Path) -> None:
     path = tmp_path / "p.bpmn"
-    path.write_text(task('camunda:type="external" camunda:topic="charge"', "", "false"))
-    (skip,) = INSPECTOR.inspect([path]).skipped
-    assert skip.why.endswith("it is a drawing, which no engine runs")
+    for text in (task('camunda:type="external" camunda:topic="charge"', "", "false"), DRAWN):
+        path.write_text(text)
+        (skip,) = INSPECTOR.inspect([path]).skipped
+        assert skip.why.endswith("it is a drawing, which no engine runs")
+    path.write_text(DRAWN.replace("<serviceTask", '<serviceTask class="shop.Charge"'))
+    assert INSPECTOR.inspect([path]).flows
 
 
 def test_who_starts_a_script_by_hand_may_see_it_hang(tmp_path: Path) -> None:

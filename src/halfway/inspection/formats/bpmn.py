@@ -34,6 +34,8 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Source, Unreadable, whole
 
 NAME = "bpmn"
+_IMPLEMENTED_BY = ("class", "delegateExpression", "expression", "type", "topic", "implementation", "operationRef")
+_ENGINE = re.compile(r"(?i)xmlns:\w+=.http://[^\s>]*(?:camunda|zeebe|flowable|activiti|jboss|drools)")
 DRAWING = "none of its processes can be executed: it is a drawing, which no engine runs"
 CONNECTOR_ENDS_AFTER = 40.0  # seconds; the defaults of a connector of Camunda 8, to connect and to read
 _SPACE = "http://www.omg.org/spec/BPMN/20100524/MODEL"
@@ -65,7 +67,8 @@ class Bpmn:
         zeebe = "http://camunda.org/schema/zeebe/" in source.text
         processes = list(root.all("process"))
         runs = [one for one in processes if one.get("isExecutable") == "true"]
-        if processes and all(one.get("isExecutable") == "false" for one in processes):
+        drawn = "BPMNDiagram" in source.text and _ENGINE.search(source.text) is None
+        if processes and all(one.get("isExecutable") == "false" or (drawn and _is_bare(one)) for one in processes):
             source.unread[NAME] = DRAWING
             raise Unreadable(DRAWING)
         called = frozenset(one.get("id") for one in processes)
@@ -98,6 +101,12 @@ def _flow(reading: _Reading) -> Flow:
         version=(version.get("value") if (version := element.first("versionTag")) is not None else "") or element.get("versionTag"),
         extra={"engine": "camunda-8" if reading.zeebe else "camunda-7"},
     )
+
+
+def _is_bare(process: Element) -> bool:
+    """Whether no task that a program does says which."""
+    tasks = list(process.all("serviceTask"))
+    return bool(tasks) and not any(one.first("extensionElements") or any(map(one.get, _IMPLEMENTED_BY)) for one in tasks)
 
 
 def _is_message(node: Element) -> bool:

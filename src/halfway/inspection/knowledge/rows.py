@@ -199,4 +199,4 @@ def _use(read: _Table, one: object) -> UseRule:
 
 
 def _inputs(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    return tuple((key, str(value)) for key, value in values.items())
+    return tuple((key, str(one)) for key, value in values.items() for one in (value if isinstance(value, list) else [value]))

@@ -19,6 +19,7 @@ NAMED = frozenset({"aws.create", "aws.create_with_token"})
 LOGGED = frozenset({"n8n", "make", "zapier"})
 """Here the output of each step is kept with the run for a while."""
 _REMARK = re.compile(r"(?i)comment|reply")
+_SHOWN = re.compile(r"(?i)homebrew|winget|\b(?:playlist|playlistItem) add\b|\b(?:googleDrive|dropbox|oneDrive|box) file\b")
 GIVES_ID = frozenset({Kind.CREATE, Kind.MONEY})
 
 
@@ -42,8 +43,10 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         if step.effect.action in NAMED or step.effect.told.startswith(("release-drafter", "awsTranscribe")):
             continue  # the caller gives it its name, or there is one only
+        if _SHOWN.search(step.effect.told):
+            continue  # by its name, or in the list to which it was added
         # What is made at a project is seen there by everybody.
-        shown = step.effect.action.startswith("github.") or "homebrew" in step.effect.told
+        shown = step.effect.action.startswith("github.")
         logged = case.flow.format in LOGGED and case.flow.evidence_off is None
         severity = Severity.LOW if shown or logged else Severity.HIGH if certain else Severity.MEDIUM
         yield found(RULE.id, severity, step, IN_THE_LOG if logged else INFERENCE)

@@ -23,6 +23,7 @@ _HARMLESS = re.compile(
     r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release|first-interaction|add-to-project|stale|labeler)|github/codeql)|docker/build-push-action|setup|set[-_]up|checkout|cache|init\b|[-_]init\b|build_info|compare|verify|login|configure|credential|install|lint"
     r"|test|coverage|codecov|artifact|toolchain|rust-cache|qemu|buildx|metadata|paths-filter|docker-compose|localstack|e2e|changed-files|auth\b|harden|create-github-app-token|summary|scan"
 )
+_TRIES = re.compile(r"--(?:snapshot|dry-run|split)\b")  # nothing is published by it
 _OUTWARD = re.compile(
     r"(?i)deploy|publish|release|push|upload|send|notif|mail|slack|discord|telegram|teams|webhook|dispatch|comment|issue|create|merge|promot|post|tag"
 )
@@ -104,7 +105,7 @@ def action(step: Node, uses: str, inputs: Mapping[str, Node], frame: Frame) -> I
 
 def _doubtful(uses: str, given: Mapping[str, str]) -> bool:
     name = told(uses)
-    if harmless(uses) or any("--snapshot" in value or "--dry-run" in value for value in given.values()):
+    if harmless(uses) or any(_TRIES.search(value) for value in given.values()):
         return False
     return (
         name.startswith("docker://")
