@@ -199,4 +199,5 @@ def _use(read: _Table, one: object) -> UseRule:
 
 
 def _inputs(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    return tuple((key, str(one)) for key, value in values.items() for one in (value if isinstance(value, list) else [value]))
+    several = ((key, cast("list[object]", value) if isinstance(value, list) else [value]) for key, value in values.items())
+    return tuple((key, str(one)) for key, ones in several for one in ones)
