@@ -187,6 +187,18 @@ DRAWN = """<?xml version="1.0"?>
   <process id="p" isExecutable="true"><serviceTask id="a" name="Payment received"/></process><di:BPMNDiagram id="d"/>
 </definitions>
 """
+CAUGHT = """
+<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:camunda="http://camunda.org/schema/1.0/bpmn">
+  <process id="p" isExecutable="true">
+    <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="a"/>
+    <serviceTask id="a" name="Publish" camunda:type="external" camunda:topic="publish"/>
+    <boundaryEvent id="b" attachedToRef="a"><errorEventDefinition id="d" {}/></boundaryEvent>
+    <sequenceFlow id="f2" sourceRef="b" targetRef="c"/>
+    <serviceTask id="c" name="Refund the card" camunda:class="shop.Refund"/>
+  </process>
+  <error id="duplicate" errorCode="duplicate"/>
+</definitions>
+"""
 ASKING = "https://api.shop.example/graphql"
 TRANSCRIPT = '{"query": "query Transcript($id: String!) { transcript(id: $id) { title } }"}'
 SCRIPT = '["sh", "-c", "set -e\\nfor id in $(cat ids); do\\n  curl -X POST https://shop.example/orders/$id\\ndone\\n"]'
@@ -225,6 +237,19 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ),
         ("x.json", node("googleDrive", "webhook", operation="upload", name="={{ $json.name }}"), "R-16"),
         ("x.json", node("spotify", "webhook", resource="playlist", operation="add"), "R-16"),
+        # a draft is let pass by whoever publishes it; a scanner; a text that is set; settings of a script; statements that stand there
+        ("ci.yml", workflow("- run: gh release create v1 --draft"), "R-32"),
+        ("ci.yml", workflow("- uses: gitleaks/gitleaks-action@v2\n  env: {LICENSE: '${{ secrets.LICENSE }}'}"), "R-44"),
+        ("ci.yml", workflow("- uses: peter-evans/dockerhub-description@v4\n  with: {password: '${{ secrets.HUB }}'}"), "R-44 R-01"),
+        ("led.sh", "#!/bin/bash\n. ./shop/zed.rc\ncurl -X POST https://shop.example/orders\n", "R-44"),
+        (
+            "dag.py",
+            dag("DAG('x')", "ShopSqlOperator(task_id='rename', sql='ALTER INDEX a RENAME TO b; DISCARD ALL')"),
+            "R-44",
+        ),
+        # it ends itself; what is thrown as an error with a name has been answered
+        ("ci.yml", workflow("- uses: goreleaser/goreleaser-action@v6").replace("    timeout-minutes: 9\n", ""), "R-15"),
+        ("p.bpmn", CAUGHT.format('errorRef="duplicate"'), "R-14"),
         # an answer in a chat, to whoever the event names
         ("x.json", node("whatsApp", "webhook", operation="send", recipientPhoneNumber="={{ $json.body.from }}", textBody="ok"), "R-32"),
         # one clicks, in the editor; a loop queues what it has looked for; an operator that says that it gets rows
@@ -394,6 +419,12 @@ def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
             node("whatsApp", "scheduleTrigger", operation="send", recipientPhoneNumber="={{ $json.body.from }}", textBody="ok"),
             "R-32",
         ),
+        ("ci.yml", workflow("- run: gh release create v1"), "R-32"),
+        ("ci.yml", workflow("- uses: shop/poke-action@v2\n  env: {LICENSE: '${{ secrets.LICENSE }}'}"), "R-44"),
+        ("led.sh", "#!/bin/bash\n. ./shop/orders.sh\ncurl -X POST https://shop.example/orders\n", "R-44"),
+        ("dag.py", dag("DAG('x')", "ShopSqlOperator(task_id='rename')"), "R-44"),
+        ("ci.yml", workflow("- uses: softprops/action-gh-release@v2").replace("    timeout-minutes: 9\n", ""), "R-15"),
+        ("p.bpmn", CAUGHT.format(""), "R-14"),
         # what a shell of several lines does, a tool that is told to, a program of its own; an action that is given a secret
         ("job.yaml", job(SCRIPT), "R-37"),
         ("job.yaml", job('["sh", "-c", "cat ids | xargs -n 1 -I{} curl -X POST https://shop.example/orders/{}"]'), "R-37"),

@@ -36,6 +36,7 @@ from halfway.inspection.source import Source, Unreadable, whole
 NAME = "bpmn"
 _IMPLEMENTED_BY = ("class", "delegateExpression", "expression", "type", "topic", "implementation", "operationRef")
 _ENGINE = re.compile(r"(?i)xmlns:\w+=.http://[^\s>]*(?:camunda|zeebe|flowable|activiti|jboss|drools)")
+_ANY_FAILURE = re.compile(r"(?i)fail|timeout|technical|exception|unknown|any|^error_?\w{0,7}$")
 DRAWING = "none of its processes can be executed: it is a drawing, which no engine runs"
 CONNECTOR_ENDS_AFTER = 40.0  # seconds; the defaults of a connector of Camunda 8, to connect and to read
 _SPACE = "http://www.omg.org/spec/BPMN/20100524/MODEL"
@@ -103,6 +104,11 @@ def _flow(reading: _Reading) -> Flow:
     )
 
 
+def _is_answer(event: Element) -> bool:
+    error = event.child("errorEventDefinition")
+    return error is not None and error.get("errorRef") != "" and _ANY_FAILURE.search(error.get("errorRef")) is None
+
+
 def _is_bare(process: Element) -> bool:
     """Whether no task that a program does says which."""
     tasks = list(process.all("serviceTask"))
@@ -131,6 +137,8 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         if event.child("errorEventDefinition", "timerEventDefinition", "escalationEventDefinition")
     ]
     undo = _undo(reading, node)
+    # A connector may take a lost answer for such an error; a worker throws one that has a name of its own when it has been told so.
+    answered = routed and "url" not in inputs(node) and all(_is_answer(event) for event in routed)
     spans = [event.span for event in routed] + ([undo.span] if undo else [])
     return Step(
         id=id,
@@ -155,7 +163,9 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         fallible=node.name not in ("userTask", "manualTask"),
         marks=_marks(node, effect, failing=id in process.failing),
         facts=tuple(source.fact(span) for span in spans),
-        extra={"type": node.name} | ({"branch": "failure"} if id in process.failing else {}),
+        extra={"type": node.name}
+        | ({"branch": "failure"} if id in process.failing else {})
+        | ({"answered": "by an error that has a name"} if answered else {}),
     )
 
 

@@ -49,6 +49,8 @@ def _booked(ways: Ways, step: Step) -> Step | None:
 
 def _decided(step: Step, then: Step) -> bool:
     """Whether the way is taken because of an answer that came, and not because none did."""
+    if "answered" in step.extra:
+        return True  # every way of its failure is that of an error that it names
     return step.on_error is OnError.STOP and then.extra.get("branch") == "failure"
 
 

@@ -17,8 +17,8 @@ MOST_FACTS = 3
 MADE_FOR_IT, EVERYDAYS = 2, 3  # weights
 MADE_ONLY = frozenset({Kind.CREATE})
 PARTS = frozenset({"aws.create", "aws.create_with_token"})
-ASKS_ITSELF = frozenset({"github.pull", "github.pull.update", "github.label"})
-"""Who makes a pull request asks for the approval of what is in it, and nobody approves labels."""
+ASKS_ITSELF = frozenset({"github.pull", "github.pull.update", "github.label", "github.release.draft", "registry.description"})
+"""A pull request and a draft wait for somebody to let them pass, and nobody approves labels or descriptions."""
 EVERYDAY = ("github.", *TABLES)
 """Words at a project and rows of a table are seldom anybody's to approve."""
 NOBODYS = ("github.comment", *TABLES)

@@ -311,7 +311,7 @@ def _run_by(name: str, words: Sequence[str], told: str) -> Program | None:
         if _PROGRAM.match(word):
             shell = word.endswith(("sh", "bash")) or name in ("bash", "sh", "source", ".")
             return Program(word, shell, told) if not _WITHIN.search(word) else None
-        of_project = "/" in word and not word.startswith(("-", "/etc/")) and not word.endswith("bin/activate")
+        of_project = "/" in word and not word.startswith(("-", "/etc/")) and not word.endswith(("bin/activate", "rc", ".env", ".conf"))
         if name in ("bash", "sh", "source", ".") and of_project:
             return Program(word, True, told)
     return None

@@ -20,8 +20,8 @@ HERE = ("./", "$/")
 """How a reference to a part of the same repository begins."""
 UNKNOWN_ACTION = "{what} is an action that is not known: what it does outside cannot be read"
 _HARMLESS = re.compile(
-    r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release|first-interaction|add-to-project|stale|labeler)|github/codeql)|docker/build-push-action|setup|set[-_]up|checkout|cache|init\b|[-_]init\b|build_info|compare|verify|login|configure|credential|install|lint"
-    r"|test|coverage|codecov|artifact|toolchain|rust-cache|qemu|buildx|metadata|paths-filter|docker-compose|localstack|e2e|changed-files|auth\b|harden|create-github-app-token|summary|scan"
+    r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release|first-interaction|add-to-project|stale|labeler)|github/codeql)|(?:docker|depot)/(?:build-push|bake)-action|setup|set[-_]up|checkout|cache|init\b|[-_]init\b|build_info|compare|verify|login|configure|credential|install|lint"
+    r"|test|coverage|codecov|artifact|toolchain|rust-cache|qemu|buildx|metadata|paths-filter|docker-compose|localstack|e2e|changed-files|gitleaks|trivy|semgrep|snyk|sonar|fossa|grype|checkov|zizmor|auth\b|harden|create-github-app-token|summary|scan"
 )
 _TRIES = re.compile(r"--(?:snapshot|dry-run|split)\b")  # nothing is published by it
 _OUTWARD = re.compile(
@@ -76,7 +76,7 @@ _READING_TOOL = re.compile(
     r"(?:Read|Glob|Grep|LS|NotebookRead|TodoWrite|Task|WebFetch|WebSearch|mcp__\w+__(?:get|list|search|read)_\w+"
     r"|Bash\((?:git (?:diff|log|show|status|blame|ls-files)|gh (?:pr|issue|run) (?:view|diff|list|checks)|ls|cat|find|grep|rg)\b[^()]*\))$"
 )
-_OWN_LIMITS = {"actions/deploy-pages": 600.0}  # seconds, where no input says otherwise
+_OWN_LIMITS = {"actions/deploy-pages": 600.0, "goreleaser/goreleaser-action": 3600.0}  # seconds, where no input says otherwise
 _READS = ("get", "list", "check", "compare", "download")
 
 

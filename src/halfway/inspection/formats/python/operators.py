@@ -51,8 +51,16 @@ def operator(call: ast.Call, name: str, task: str, around: Around, walk: Walk) -
         if keyword(call, "image") is None:
             return
         seen = Seen(opaque_effect(seen.effect.told, does))
-    opaque = None if seen.effect.certain or "Http" in kind else _unread(call, kind, around.frame)
+    told = seen.effect.certain or "Http" in kind or _shows_sql(call, around.frame)
+    opaque = None if told else _unread(call, kind, around.frame)
     _add(walk, call, task, around, seen=seen, opaque=opaque)
+
+
+def _shows_sql(call: ast.Call, frame: Frame) -> bool:
+    """Whether the statements that it runs stand in the file."""
+    sql = keyword(call, "sql", "query")
+    told = text(sql, frame).strip() if sql is not None else ""
+    return " " in told and GAP not in told.split(" ", 1)[0]
 
 
 def _add(
