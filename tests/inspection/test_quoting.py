@@ -60,13 +60,27 @@ def test_a_secret_is_taken_out_and_noticed(text: str) -> None:
     assert holds_secret(text)
 
 
+def test_a_key_behind_another_is_taken_out_too() -> None:
+    key = "-----BEGIN RSA PRIVATE KEY-----MIIEabc"
+    assert "MIIE" not in quoted(f"get {key}/x={key}/desk")
+
+
 @pytest.mark.parametrize("text", REFERENCES)
 def test_a_reference_to_a_secret_is_none(text: str) -> None:
     assert quoted(text) == text
     assert not holds_secret(text)
 
 
-@pytest.mark.parametrize("text", ["mail jane.doe+x@shop.example now", "to: '+82 10-1234-5678'", "call 010-1234-5678", "id 900101-1234567"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mail jane.doe+x@shop.example now",
+        "to: '+82 10-1234-5678'",
+        "call 010-1234-5678",
+        "https://docs.acme.+82 10-1234-5678/x",
+        "id 900101-1234567",
+    ],
+)
 def test_addresses_of_persons_are_taken_out(text: str) -> None:
     shown = quoted(text)
     assert "[…]" in shown

@@ -13,7 +13,7 @@ _UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u
 _DIGIT = re.compile(r"\d")
 _BY_FORM = re.compile(
     "|".join((
-        r"-----BEGIN [A-Z ]*PRIVATE KEY-----\S*",
+        r"(?:-----BEGIN )?[A-Z ]{0,30}PRIVATE KEY-----\S*",
         r"gh[pousr]_[A-Za-z0-9]{16,}",
         r"github_pat_\w{20,}",
         r"xox[abprs]-[\w-]{10,}",
@@ -35,7 +35,7 @@ _OF_PERSONS = re.compile(
     "|".join((
         # An address of a person, also as it stands within another address; what ends in a number is a version.
         rf"(?<![\w.+%-])[\w.+%-]+{_AT}[\w-]+(?:{_DOT}[\w-]+)*{_DOT}[^\W\d_]{{2,}}",
-        r"(?<![\w.])\+\d[\d ()-]{7,}\d",  # a telephone number
+        r"(?<!\w)\+\d[\d ()-]{7,}\d",  # a telephone number
         r"\b01[016789]-?\d{3,4}-?\d{4}\b",
         r"\b\d{6}-[1-4]\d{6}\b",  # a Korean resident's number
     ))

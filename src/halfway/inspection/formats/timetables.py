@@ -14,7 +14,7 @@ from halfway.inspection.formats import Given, Reader
 from halfway.inspection.formats.command_steps import Around, Line, in_order, steps_of
 from halfway.inspection.formats.commands import Command, commands
 from halfway.inspection.model import Fact, Flow, Guard, Repeater, Repeating, RunLog, Span, Starting, Trigger
-from halfway.inspection.quoting import holds_secret
+from halfway.inspection.quoting import holds_secret, quoted
 from halfway.inspection.source import Source
 
 NAME = "crontab"
@@ -126,9 +126,9 @@ def _name(found: tuple[Command, ...]) -> str:
     """The name of the first script, else of the first command that is not harmless."""
     for command in found:
         if command.script:
-            return command.script.rpartition("/")[2]
+            return quoted(command.script).rpartition("/")[2]
     shown = next((command for command in found if not command.harmless), found[0] if found else None)
-    return shown.words[0].rpartition("/")[2][:60] if shown is not None else "?"
+    return quoted(shown.words[0]).rpartition("/")[2][:60] if shown is not None else "?"
 
 
 def _secrets(source: Source, span: Span) -> tuple[Fact, ...]:
