@@ -225,6 +225,26 @@ def test_templates_hold_definitions_whose_lines_are_those_of_the_file() -> None:
     assert [(one.kind, one.period) for one in flow.triggers] == [(Starting.SCHEDULE, 86_400.0)]
 
 
+def test_a_template_says_which_service_a_name_stands_for() -> None:
+    text = """Resources:
+  Pay:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      DefinitionSubstitutions:
+        Put: !Sub arn:${AWS::Partition}:states:::dynamodb:putItem
+        Charge: !GetAtt ChargeFunction.Arn
+      Definition:
+        StartAt: Charge
+        States:
+          Charge: {Type: Task, Resource: "${Charge}", Next: Keep}
+          Keep: {Type: Task, Resource: "${Put}", Parameters: {TableName: orders, Item: {id: {S.$: $.id}}}, End: true}
+"""
+    charge, keep = only(READER, "template.yaml", text).steps
+    assert charge.opaque is not None
+    assert charge.opaque.what == "${Charge}"
+    assert (keep.opaque, keep.span.line) == (None, 12)
+
+
 def test_a_limit_from_data_cannot_be_told_and_a_payment_can_be_given_back() -> None:
     task = {
         "Type": "Task",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given, Reader
@@ -93,8 +93,11 @@ def _definitions(source: Source) -> Iterator[_Found]:
 
 def _in_template(name: str, around: Node, source: Source) -> Iterator[_Found]:
     literal = around.get("Definition")
+    services = {
+        key: text for key, value in around.get("DefinitionSubstitutions").items() if ":states:::" in (text := _text_of(value))
+    }  # the names of functions say more than their addresses
     if _is_machine(literal):
-        yield _Found(name, literal, source, around)
+        yield _Found(name, _filled(literal, services), source, around)
         return
     text = next((node for node in (around.get("DefinitionString"), around.get("DefinitionString", "Fn::Sub")) if node.text), None)
     if text is None:
@@ -104,7 +107,24 @@ def _in_template(name: str, around: Node, source: Source) -> Iterator[_Found]:
     inner = Source(source.path, "\n" * (text.first_line - 1) + (text.text if as_written else text.text.replace("\n", " ")))
     root = inner.json if inner.json is not None else inner.yaml
     if root is not None and _is_machine(root):
-        yield _Found(name, root, source, around)
+        yield _Found(name, _filled(root, services), source, around)
+
+
+def _text_of(value: Node) -> str:
+    """A text, also one in which a template fills in the parts of an address."""
+    return value.text or value.get("Fn::Sub").text
+
+
+def _filled(node: Node, services: Mapping[str, str]) -> Node:
+    """The same tree with what the template puts in the place of `${Name}`; lines stay what they are."""
+    if not services:
+        return node
+    if isinstance(node.value, dict):
+        return replace(node, value={key: _filled(one, services) for key, one in node.value.items()})
+    if isinstance(node.value, list):
+        return replace(node, value=[_filled(one, services) for one in node.value])
+    name = re.fullmatch(r"\$\{(\w+)\}", node.value) if isinstance(node.value, str) else None
+    return node if name is None else replace(node, value=services.get(name[1], node.value))
 
 
 def _is_machine(root: Node) -> bool:
