@@ -63,6 +63,7 @@ def test_a_secret_is_taken_out_and_noticed(text: str) -> None:
 def test_a_key_behind_another_is_taken_out_too() -> None:
     key = "-----BEGIN RSA PRIVATE KEY-----MIIEabc"
     assert "MIIE" not in quoted(f"get {key}/x={key}/desk")
+    assert "MIIE" not in quoted(key.rsplit(" ", 1)[1])  # a word of a command
 
 
 @pytest.mark.parametrize("text", REFERENCES)
