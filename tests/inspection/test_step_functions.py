@@ -245,6 +245,21 @@ def test_a_template_says_which_service_a_name_stands_for() -> None:
     assert (keep.opaque, keep.span.line) == (None, 12)
 
 
+def test_a_template_beside_it_says_so_too() -> None:
+    machine = '{"StartAt": "Keep", "States": {"Keep": {"Type": "Task", "Resource": "${Put}", "End": true}}}'
+    template = """Resources:
+  Pay:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      DefinitionUri: machines/pay.asl.json
+      DefinitionSubstitutions: {Put: !Sub "arn:${AWS::Partition}:states:::dynamodb:putItem"}
+"""
+    [keep] = only(READER, "shop/machines/pay.asl.json", machine, Source("shop/template.yaml", template)).steps
+    assert keep.opaque is None
+    [other] = only(READER, "shop/machines/other.asl.json", machine, Source("shop/template.yaml", template)).steps
+    assert other.opaque is not None
+
+
 def test_a_limit_from_data_cannot_be_told_and_a_payment_can_be_given_back() -> None:
     task = {
         "Type": "Task",

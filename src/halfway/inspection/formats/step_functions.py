@@ -38,6 +38,9 @@ _ATTEMPTS = 3  # of a retrier that does not say MaxAttempts
 _STARTED_BY = {"Schedule": Starting.SCHEDULE, "ScheduleV2": Starting.SCHEDULE, "Api": Starting.CALL}
 
 
+TEMPLATES = ("template.yaml", "template.yml")
+
+
 @dataclass(frozen=True)
 class _Found:
     """A definition inside a file, and what the file says around it."""
@@ -66,7 +69,8 @@ class StepFunctions:
 
     def flows(self, source: Source, given: Given, /) -> Iterator[Flow]:
         for found in _definitions(source):
-            yield _flow(found, given)
+            services = _services_beside(source, given) if found.around is None else {}
+            yield _flow(replace(found, root=_filled(found.root, services)), given)
 
     def runs(self, source: Source, given: Given, /) -> Iterator[RunLog]:
         run = history(source)
@@ -93,9 +97,7 @@ def _definitions(source: Source) -> Iterator[_Found]:
 
 def _in_template(name: str, around: Node, source: Source) -> Iterator[_Found]:
     literal = around.get("Definition")
-    services = {
-        key: text for key, value in around.get("DefinitionSubstitutions").items() if ":states:::" in (text := _text_of(value))
-    }  # the names of functions say more than their addresses
+    services = _services(around)
     if _is_machine(literal):
         yield _Found(name, _filled(literal, services), source, around)
         return
@@ -110,9 +112,21 @@ def _in_template(name: str, around: Node, source: Source) -> Iterator[_Found]:
         yield _Found(name, _filled(root, services), source, around)
 
 
-def _text_of(value: Node) -> str:
-    """A text, also one in which a template fills in the parts of an address."""
-    return value.text or value.get("Fn::Sub").text
+def _services(around: Node) -> dict[str, str]:
+    """Which service a name of a definition stands for; that of a function says more than its address."""
+    said = {key: value.text or value.get("Fn::Sub").text for key, value in around.get("DefinitionSubstitutions").items()}
+    return {key: text for key, text in said.items() if ":states:::" in text}
+
+
+def _services_beside(source: Source, given: Given) -> dict[str, str]:
+    """The same, where the template that names the file was given, too."""
+    template = next((found for name in TEMPLATES if (found := given.beside(source, name)) is not None), None)
+    root = template.yaml if template is not None and "${" in source.text else None
+    for _, resource in root.get("Resources").items() if root is not None else ():
+        around = resource.get("Properties")
+        if around.get("DefinitionUri").text.rpartition("/")[2] == source.path.rpartition("/")[2]:
+            return _services(around)
+    return {}
 
 
 def _filled(node: Node, services: Mapping[str, str]) -> Node:
