@@ -241,3 +241,10 @@ def test_a_zap_that_nobody_drew_is_refused() -> None:
     source = written(export(*(node(number, number - 1 or None, "FilterAPI", "filter") for number in range(1, 1003))), indent=None)
     with pytest.raises(Unreadable, match="more than 500 nodes"):
         list(READER.flows(source, given(source)))
+
+
+def test_an_address_in_the_name_of_an_api_is_hidden() -> None:
+    act = node(2, 1, "jane.doe@shop.example Jira", "create_issue")
+    [step] = flow_of(ROW, act).steps
+    assert step.effect is not None
+    assert "jane" not in step.effect.told

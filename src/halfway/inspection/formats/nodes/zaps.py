@@ -13,6 +13,7 @@ from halfway.inspection.formats.nodes.graph import Graph, Link
 from halfway.inspection.formats.nodes.parts import read_table
 from halfway.inspection.formats.nodes.provenance import FILLED, Reference, Root, Tracer
 from halfway.inspection.model import Span, Starting
+from halfway.inspection.quoting import safe
 from halfway.inspection.source import Node
 
 _LONGEST = 20_000
@@ -74,7 +75,7 @@ def moving(text: str) -> str:
 
 def api(node: Node) -> str:
     """The API of a node without its version."""
-    return node.get("selected_api").text.split("@")[0]
+    return safe(node.get("selected_api").text).split("@")[0]
 
 
 def action(node: Node) -> str:
