@@ -166,11 +166,11 @@ def test_text_that_gives_orders_is_text(tmp_path: Path) -> None:
     assert card["verdict"] == "stop"
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"{" * 5000, b"a: &a [*a]", b"jobs: [", b"<x><y>"])
+@pytest.mark.parametrize("content", [b"", b"{" * 5000, b"a: &a [*a]", b"jobs: [", b"<x><y>"])
 def test_what_cannot_be_read_is_told_and_exits_with_2(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "odd.yml").write_bytes(content)
     result = inspect(tmp_path / "odd.yml")
-    assert (result.exit_code, "no automation was found" in result.stderr) == (2, True)
+    assert (result.exit_code, "No automation was found" in result.stderr) == (2, True)
 
 
 def test_a_file_that_is_broken_is_told_beside_the_others(flows: Path) -> None:
@@ -182,6 +182,60 @@ def test_a_file_that_is_broken_is_told_beside_the_others(flows: Path) -> None:
 
 def test_nothing_to_read_is_a_mistake_of_usage() -> None:
     assert inspect().exit_code == 2
+
+
+def test_what_was_read_is_told_when_none_of_it_is_an_automation(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a.txt").write_text("nothing\n")
+    (tmp_path / "b.txt").write_text("nothing\n")
+    assert f"No automation was found in {tmp_path / 'a.txt'}: one file was read, and it is none." in inspect(tmp_path / "a.txt").stderr
+    assert f"No automation was found in {tmp_path}: 2 files were read, and none of them is one." in inspect(tmp_path).stderr
+    assert "there is no file to read." in inspect(tmp_path / "empty").stderr
+    assert inspect(tmp_path).stderr.endswith("Name a workflow file, an export or a script. See: halfway inspect --help\n")
+
+
+@pytest.mark.parametrize("option", ["path", "log"])
+def test_what_was_named_and_is_not_there_is_an_error_before_anything_is_shown(flows: Path, option: str) -> None:
+    named, before = flows / "run.json", [] if option == "path" else ["--run"]
+    result = inspect(flows, *before, named)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f": {named} does not exist. See:" in result.stderr
+    named.write_bytes(b"\0\1")
+    result = inspect(flows / ".github", *before, named)
+    assert (result.exit_code, result.stdout, f": {named} cannot be read: it is no text. See:" in result.stderr) == (2, "", True)
+    assert "존재하지 않습니다." in inspect(flows, *before, flows / "none.json", "--lang", "ko").stderr
+
+
+def test_a_log_that_tells_of_no_run_is_an_error(flows: Path) -> None:
+    (flows / "notes.txt").write_text("all went well\n")
+    result = inspect(flows / ".github", "--run", flows / "notes.txt")
+    assert (result.exit_code, result.stdout, "it tells of no run that can be read" in result.stderr) == (2, "", True)
+
+
+def test_an_address_is_not_followed(flows: Path) -> None:
+    result = inspect("https://code.example/team/shop.git")
+    assert (result.exit_code, "Addresses are not followed: clone it first, and name the folder." in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("arguments", "told"), [
+    (("--explain", "npm.publish", "."), "--explain does not go with PATH."),
+    (("--explain", "npm.publish", "--run", "x", "--json", "--all"), "--explain does not go with --run, --json, --all."),
+    (("--explain", "npm.publish", "--format", "sarif"), "--explain does not go with --format."),
+    (("--explain", "npm.publish", "--emit-workflow"), "--explain does not go with --emit-workflow."),
+    (("--explain", "npm.publish", "--suppressions", "x"), "--explain does not go with --suppressions."),
+    ((".", "--emit-workflow", "--format", "sarif", "--all"), "--emit-workflow does not go with --format, --all."),
+    ((".", "--emit-workflow", "--fail-on", "never"), "--emit-workflow does not go with --fail-on."),
+    ((".", "--no-suppressions", "--suppressions", "x"), "--no-suppressions does not go with --suppressions."),
+    ((".", "--json", "--format", "md"), "--json does not go with --format."),
+    ((".", "--model-url", "http://127.0.0.1:9"), "--model-url goes with --wording only."),
+])  # fmt: skip
+def test_what_would_be_passed_over_is_refused(arguments: tuple[str, ...], told: str) -> None:
+    result = inspect(*arguments)
+    assert (result.exit_code, result.stdout, told in result.stderr) == (2, "", True), result.stderr
+
+
+def test_json_asked_for_twice_is_json(flows: Path) -> None:
+    assert told(inspect(flows, "--json", "--format", "json"))["card"]["verdict"] == "stop"
 
 
 def test_an_action_is_explained_with_its_sources() -> None:
@@ -202,6 +256,14 @@ def test_a_card_becomes_a_workflow_that_is_still_to_be_written(flows: Path) -> N
     korean = inspect(flows, "--emit-workflow", "--lang", "ko").stdout
     assert ast.dump(ast.parse(korean)) == ast.dump(ast.parse(result.stdout))
     assert "# 점검의 결론: 중단\n" in korean
+
+
+def test_a_flow_without_a_step_becomes_no_workflow(tmp_path: Path) -> None:
+    (tmp_path / "empty.json").write_text('{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}')
+    assert inspect(tmp_path / "empty.json").exit_code == 0
+    result = inspect(tmp_path / "empty.json", "--emit-workflow")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "empty.json has no step that a workflow could be made of." in result.stderr
 
 
 def test_nothing_is_changed_by_looking(flows: Path) -> None:

@@ -229,7 +229,8 @@ def test_no_proxy_is_asked_on_the_way(ollama: StandinOllama, monkeypatch: pytest
 
 
 def test_without_the_option_nobody_is_asked(ollama: StandinOllama) -> None:
-    inspect("--model-url", ollama.url)
+    assert alone().exit_code == 20
+    assert "--model-url goes with --wording only." in inspect("--model-url", ollama.url).stderr
     assert ollama.requests == []
 
 

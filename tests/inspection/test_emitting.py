@@ -262,8 +262,8 @@ def test_the_case_is_what_the_flow_tells_cases_apart_by() -> None:
     assert (workflow.spec.severity, workflow.spec.concurrency, workflow.spec.on_failure) == ("CRITICAL", 1, Then.MANUAL)
 
 
-def test_a_flow_without_steps_and_a_wait_are_skeletons_too() -> None:
-    assert list(steps_of()) == ["LOOK"]
+def test_a_flow_without_steps_is_no_skeleton_and_a_wait_is_one() -> None:
+    assert made() == ""
     assert [one.sort for one in steps_of(step("sleep", 1, marks=frozenset({Mark.WAIT}))).values()] == [Sort.TIME]
 
 

@@ -139,7 +139,7 @@ def test_a_role_that_may_not_read_is_told_what_it_needs(address: str) -> None:
         assert (result.exit_code, DENIED in result.stderr, name in result.stderr) == (2, True, False)
         korean = inspect(as_url(address, name), "--lang", "ko").stderr
         assert "select 권한을" in korean
-        assert re.findall(r"[A-Za-z]{3,} [A-Za-z]{3,}", korean) == []
+        assert re.findall(r"[A-Za-z]{3,} [A-Za-z]{3,}", korean.replace("halfway inspect", "")) == []
     finally:
         command(address, f"drop role {name}")
 

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import click
 
 from halfway.cli.cards import Section, blocks, markdown, said, sections, wrapped
+from halfway.cli.given import Given, refuse_what_cannot_be_read, refuse_what_does_not_go_together
 from halfway.cli.i18n import _
 from halfway.cli.options import common
 from halfway.cli.output import chat, clean, heading, print_json
 from halfway.cli.retelling import NEAR, Retold, address, retold
-from halfway.errors import Exit, InvalidInput, Told
+from halfway.errors import Exit, InvalidInput
 from halfway.inspection.card import Card
 from halfway.inspection.emitting import skeleton
 from halfway.inspection.formats.all import READERS
@@ -32,28 +32,12 @@ from halfway.inspection.quoting import quoted, shown_path
 from halfway.inspection.reports import as_json as to_json
 from halfway.inspection.rules import all_rules
 from halfway.inspection.sarif import as_sarif
-from halfway.inspection.servers import is_server, shown
 from halfway.inspection.source import Unreadable
 from halfway.inspection.suppressing import Suppressions
 from halfway.inspection.suppression_file import FILE_NAME, parse
 
 EXITS = {Verdict.PROCEED: 0, Verdict.LIMITED: 10, Verdict.STOP: 20}
-NOTES = {"nothing": "no automation was found in {files} files.", "unread": "Not read: {path} ({reason})."}
 ANSWERS = ("limited", "stop", "never")
-
-
-SQLITE = "sqlite:///"
-
-
-class Given(click.Path):
-    """A path, or the URL of a database."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if is_server(value):
-            return value
-        return super().convert(value.removeprefix(SQLITE) if isinstance(value, str) else value, param, ctx)
-
-
 GIVEN = Given(path_type=Path)
 FORMATS = click.Choice(["text", "md", "json", "sarif"])
 
@@ -80,6 +64,7 @@ def inspect(
     Nothing is executed, fetched, sent or written; --wording sends the card to a model, and nothing else.
     The exit code is 0, 10 or 20 by the verdict, and 2 if nothing could be read.
     """
+    refuse_what_does_not_go_together(click.get_current_context())
     if action is not None:
         _explain(action)
         return
@@ -87,11 +72,11 @@ def inspect(
         raise click.UsageError(_("Name a file or a folder to read."), click.get_current_context())
     form = "json" if as_json else form
     if model is not None:
-        _check_wording(form, near, emit=emit)
+        address(near)  # what is wrong with it is said before anything is read
     suppressions = None if unsuppressed else _suppressions(paths, file, datetime.now(UTC).date())
     found = Inspector(READERS, all_rules(), load()).inspect(paths, logs, suppressions)
-    if found.card is None:
-        raise _nothing(found, paths)
+    refuse_what_cannot_be_read(found, paths)
+    assert found.card is not None
     if emit:
         _emit(found, found.card)
         return
@@ -100,17 +85,14 @@ def inspect(
     click.get_current_context().exit(_exit([found.card, *found.others] if everything else [found.card], fail_on))
 
 
-def _check_wording(form: str, url: str, *, emit: bool) -> None:
-    """Says what is wrong before anything is read."""
-    if form == "sarif" or emit:
-        raise click.UsageError(_("--wording goes with a card: as text, md or json."), click.get_current_context())
-    address(url)
-
-
 def _emit(found: Inspection, card: Card) -> None:
     """Python that does nothing yet; its exit code says nothing about the flow."""
     flow = next(flow for flow in found.flows if (flow.file, flow.id) == (card.file, card.flow))
-    click.echo(skeleton(flow, card, load(), said), nl=False)
+    text = skeleton(flow, card, load(), said)
+    if not text:
+        told = _("{name} in {file} has no step that a workflow could be made of.")
+        raise click.UsageError(told.format(name=card.name, file=card.file), click.get_current_context())
+    click.echo(text, nl=False)
 
 
 def _suppressions(paths: Sequence[Path | str], file: Path | None, today: date) -> Suppressions:
@@ -156,14 +138,6 @@ def _explain(id: str) -> None:
         raise click.UsageError(f"{problem} {remedy}".strip(), click.get_current_context())
     for line in explain(found):
         click.echo(said(line))
-
-
-def _nothing(found: Inspection, paths: Sequence[Path | str]) -> InvalidInput:
-    unread = ((NOTES["unread"], {"path": skip.path, "reason": skip.why}) for skip in found.skipped[:3])
-    problem = Told([(NOTES["nothing"], {"files": found.read}), *unread])
-    remedy = "Name a workflow file, an export or a script; docs/guides/inspecting.md lists what can be read."
-    source = ", ".join(shown(path) if isinstance(path, str) else shown_path(str(path)) for path in paths)
-    return InvalidInput("CONFIG_INVALID", source=source, problem=problem, remedy=remedy)
 
 
 def _exit(cards: Sequence[Card], fail_on: str) -> int:

@@ -35,9 +35,11 @@ class Field:
 
 
 def skeleton(flow: Flow, card: Card, knowledge: Knowledge, say: Say) -> str:
-    """The text of a module; `say` puts a sentence into the language of the comments."""
+    """The text of a module, empty if no step would be in it; `say` puts a sentence into the language of the comments."""
     names = Names()
     writing = Writing(flow, card, plan(flow, knowledge, names), names, say)
+    if not writing.plan.parts:
+        return ""
     fields = tuple(_fields(writing))
     body = [*_input(fields), *_workflow(writing, fields), *functions(writing), *_left_out(writing), *_app(writing)]
     return "\n".join([*_head(writing), *_imports(body), *body, ""])

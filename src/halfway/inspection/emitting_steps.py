@@ -61,10 +61,6 @@ def functions(writing: Writing) -> Iterator[str]:
             yield from _wait(writing, part)
         else:
             yield from _step(writing, part)
-    if not writing.plan.parts:
-        yield from ("", "", "@flow.step(Effect.READ)", "def look(step: Step[Input]) -> None:")
-        yield "    " + writing.todo("no step was found")
-        yield NOT_WRITTEN
 
 
 # ── a person, a time ──

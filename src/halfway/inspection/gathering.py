@@ -35,6 +35,8 @@ class Skip:
 
     path: str
     why: str
+    named: bool = False  # by whoever asked
+    missing: bool = False
 
 
 @dataclass
@@ -42,6 +44,7 @@ class Gathered:
     """What there is to read, and what was left out."""
 
     sources: dict[str, Source] = field(default_factory=dict[str, Source])
+    named: set[str] = field(default_factory=set[str])  # those of the sources that were named themselves
     skipped: list[Skip] = field(default_factory=list[Skip])
 
 
@@ -62,6 +65,7 @@ def gather(paths: Sequence[Path | str]) -> Gathered:
             source = _read(file, found, named=named)
             if source is not None:
                 found.sources[source.path] = source
+                found.named |= {source.path} if named else set()
                 size += len(source.text)
     return found
 
@@ -100,10 +104,10 @@ def _files(path: Path, found: Gathered) -> Iterator[tuple[Path, bool]]:
     try:
         kind = path.stat().st_mode
     except FileNotFoundError:
-        found.skipped.append(Skip(str(path), "it does not exist"))
+        found.skipped.append(Skip(str(path), "it does not exist", named=True, missing=True))
         return
     except (OSError, ValueError) as error:  # a name that is too long, that no file can have, or that leads around in a circle
-        found.skipped.append(_skip(error, path))
+        found.skipped.append(_skip(error, path, named=True))
         return
     if stat.S_ISDIR(kind):
         for file in _walk(path, found):
@@ -113,8 +117,11 @@ def _files(path: Path, found: Gathered) -> Iterator[tuple[Path, bool]]:
 
 
 def _walk(root: Path, found: Gathered) -> Iterator[Path]:
+    def unread(error: OSError) -> None:
+        found.skipped.append(_skip(error, root, named=error.filename == os.fspath(root)))
+
     depth = len(root.parts)
-    for folder, folders, files in os.walk(root, followlinks=False, onerror=lambda error: found.skipped.append(_skip(error, root))):
+    for folder, folders, files in os.walk(root, followlinks=False, onerror=unread):
         here = Path(folder)
         folders[:] = sorted(name for name in folders if name not in SKIPPED) if len(here.parts) - depth < DEEPEST else []
         yield from (here / name for name in sorted(files) if Path(name).suffix in ENDINGS or name in NAMES)
@@ -130,29 +137,29 @@ def _name(path: Path, found: Gathered) -> str:
     return next(name for name in names if name not in found.sources)
 
 
-def _skip(error: OSError | ValueError, path: Path) -> Skip:
+def _skip(error: OSError | ValueError, path: Path, *, named: bool) -> Skip:
     if isinstance(error, ValueError):
-        return Skip(str(path), "no file can be called so")
-    return Skip(str(error.filename or path), error.strerror or type(error).__name__)
+        return Skip(str(path), "no file can be called so", named=named)
+    return Skip(str(error.filename or path), error.strerror or type(error).__name__, named=named)
 
 
 def _read(path: Path, found: Gathered, *, named: bool) -> Source | None:
     try:
         content = _content(path, named=named)
     except (OSError, ValueError) as error:
-        found.skipped.append(_skip(error, path))
+        found.skipped.append(_skip(error, path, named=named))
         return None
     if content is None:
-        found.skipped.append(Skip(str(path), "it is no file"))
+        found.skipped.append(Skip(str(path), "it is no file", named=named))
         return None
     if named and content.startswith(MAGIC):
         return _database(path, found)
     if len(content) > LARGEST:
-        found.skipped.append(Skip(str(path), "it is larger than 2 MiB"))
+        found.skipped.append(Skip(str(path), "it is larger than 2 MiB", named=named))
         return None
     if b"\0" in content[:8192]:
         if named:
-            found.skipped.append(Skip(str(path), "it is no text"))
+            found.skipped.append(Skip(str(path), "it is no text", named=True))
         return None
     return Source(_name(path, found), content.decode("utf-8", "replace").replace("\r\n", "\n"))
 
@@ -161,8 +168,9 @@ def _server(url: str, found: Gathered) -> None:
     name = shown(url)
     try:
         found.sources[name] = Source(name, dump_server(url))
+        found.named.add(name)
     except Unreadable as error:
-        found.skipped.append(Skip(name, str(error)))
+        found.skipped.append(Skip(name, str(error), named=True))
 
 
 def _content(path: Path, *, named: bool) -> bytes | None:
@@ -178,5 +186,5 @@ def _database(path: Path, found: Gathered) -> Source | None:
     try:
         return Source(_name(path, found), dump(path))
     except Unreadable as error:
-        found.skipped.append(Skip(str(path), str(error)))
+        found.skipped.append(Skip(str(path), str(error), named=True))
         return None

@@ -56,7 +56,7 @@ class Inspector:
         runs = [run for source in (*told.sources.values(), *kept) for run in self._runs(source, given, told)]
         cards = list(self._cards(flows, runs, given, suppressions, gathered))
         first = chosen(cards)
-        skipped = (Skip(shown_path(one.path), quoted(one.why)) for one in (*gathered.skipped, *told.skipped))
+        skipped = (replace(one, path=shown_path(one.path), why=quoted(one.why)) for one in (*gathered.skipped, *told.skipped))
         suppressed = (one for card in cards for one in card.suppressed)
         return Inspection(
             card=first, others=tuple(card for card in cards if card is not first), flows=tuple(flows),
@@ -90,7 +90,7 @@ class Inspector:
             except Exception as error:
                 told.skipped.append(Skip(source.path, f"{reader.name}: {_why(error)}"))
         if not found:
-            told.skipped.append(Skip(source.path, "it tells of no run that can be read"))
+            told.skipped.append(Skip(source.path, "it tells of no run that can be read", named=source.path in told.named))
 
     def _cards(
         self, flows: Sequence[Flow], runs: Sequence[RunLog], given: Given, suppressions: Suppressions | None, gathered: Gathered
