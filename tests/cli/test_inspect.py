@@ -150,7 +150,7 @@ def test_a_log_says_what_has_happened(flows: Path, tmp_path: Path) -> None:
     assert card["target"]["run"] == "77"
     outcomes = {step["name"].partition(" (")[0]: step["outcome"] for step in card["steps"]}
     assert outcomes == {"Tag": "landed", "Tell": "unknown"}
-    assert card["next"] == "gh run view 77 --json jobs,attempt"
+    assert card["next"] == "gh release view TAG"
 
 
 def test_what_is_not_there_to_be_read_is_the_one_question(tmp_path: Path) -> None:

@@ -295,8 +295,98 @@ def test_steps_that_are_called_alike_are_told_apart_by_their_lines(project: Path
     assert names == ["POST a.example :2", "POST a.example :3"]
 
 
+NIGHTLY = """name: Nightly
+on: workflow_dispatch
+jobs:
+  nightly:
+    runs-on: ubuntu-latest
+    steps:
+      - {name: Upload, run: twine upload dist/*}
+      - {name: Tell, run: "curl -sf -X POST https://chat.example/hook -d x=1"}
+      - {name: Charge, run: "curl -sf -X POST https://api.stripe.com/v1/charges -d amount=1"}
+"""
+
+
+def section(shown: str, title: str) -> list[str]:
+    lines = shown.splitlines()
+    rest = lines[lines.index(title) + 1 :]
+    return [line.strip() for line in rest[: next((at for at, line in enumerate(rest) if not line.startswith(" ")), len(rest))]]
+
+
+def after_a_run(project: Path, *conclusions: str) -> Result:
+    """With a log of these conclusions of Upload, Tell and Charge."""
+    (project / "nightly.yml").write_text(NIGHTLY)
+    steps = [
+        {"name": name, "conclusion": conclusion, "number": number, "status": "completed"}
+        for number, (name, conclusion) in enumerate(zip(("Upload", "Tell", "Charge"), conclusions, strict=True), 1)
+    ]
+    job = {"name": "nightly", "conclusion": "failure", "status": "completed", "steps": steps, "databaseId": 1}
+    run = {"databaseId": 77, "attempt": 1, "conclusion": "failure", "status": "completed", "name": "Nightly", "jobs": [job]}
+    (project / "run.json").write_text(json.dumps(run, indent=1))
+    return inspect("nightly.yml", "--run", "run.json")
+
+
+def test_with_a_run_the_card_says_first_what_is_done_and_what_is_in_doubt(project: Path) -> None:
+    result = after_a_run(project, "failure", "success", "skipped")
+    assert result.exit_code == 20
+    assert section(result.stdout, "What may already have happened")[0] == (
+        "Done: Tell (POST chat.example). Not known: Upload (twine upload). Not done: Charge (POST api.stripe.com)."
+    )
+    assert [line.partition(":")[0] for line in section(result.stdout, "If it is half done")] == ["Upload (twine upload)"]
+    assert section(result.stdout, "Verdict")[:2] == [
+        "STOP", "S2  nobody knows whether Upload has happened, and nothing shows that a repeat does no harm",
+    ]  # fmt: skip
+    assert section(result.stdout, "Next step (it only reads)") == ["pip index versions NAME"]
+    korean = inspect("nightly.yml", "--run", "run.json", "--lang", "ko").stdout
+    assert "  완료: Tell (POST chat.example). 알 수 없음: Upload (twine upload). 실행 안 됨: Charge (POST api.stripe.com).\n" in korean
+
+
+def test_a_run_that_did_nothing_outside_says_so(project: Path) -> None:
+    result = after_a_run(project, "skipped", "skipped", "skipped")
+    assert result.exit_code == 10
+    assert section(result.stdout, "Verdict")[:2] == ["LIMITED TRIAL", "in this run nothing was done outside, and nothing is in doubt"]
+    assert section(result.stdout, "If it is half done") == ["nothing is in doubt"]
+    assert "nothing is in doubt" not in after_a_run(project, "skipped", "failure", "skipped").stdout
+
+
+def test_what_a_log_does_not_tell_of_is_not_known(project: Path) -> None:
+    after_a_run(project, "success", "success", "skipped")
+    (project / "nightly.yml").write_text(NIGHTLY.replace("{name: Charge", "{name: Charge anew"))
+    shown = inspect("nightly.yml", "--run", "run.json").stdout
+    [first, *rest] = section(shown, "What may already have happened")
+    assert "Not known: Charge anew (POST api.stripe.com). Not done: nothing." in first
+    assert "Charge anew (POST api.stripe.com): may have happened: the log says nothing about it" in rest
+
+
+def test_steps_of_which_the_same_is_said_share_a_line_with_the_gravest_first(project: Path) -> None:
+    calls = [f"curl -X POST https://a{number}.example" for number in range(8)]
+    (project / "many.sh").write_text("\n".join(["#!/bin/bash", *calls, "curl -X POST https://api.stripe.com/v1/charges", ""]))
+    shown, card = inspect("many.sh").stdout, told("many.sh", "--json")["card"]
+    names = "POST api.stripe.com, " + ", ".join(f"POST a{number}.example" for number in range(5)) + " and 3 more"
+    unsure = ", ".join(f"POST a{number}.example" for number in range(6)) + " and 2 more"
+    assert section(shown, "What may already have happened") == [
+        f"{names}: may have happened: without the log of a run this needs confirmation"
+    ]
+    assert section(shown, "May it be repeated")[1] == (
+        f"{unsure}: needs confirmation, nobody knows what a second call does  [source not confirmed]"
+    )
+    assert section(shown, "If it is half done")[1] == f"{unsure}: hand over to a person; no way to look is known"
+    assert section(shown, "Evidence to keep") == [
+        "the id of the run, and the log of every attempt",
+        "of POST api.stripe.com the key of the call (header Idempotency-Key) and the id that came back",
+        f"of {unsure} the id that came back",
+    ]
+    assert section(shown, "Stop at") == [
+        f"{names} ended with an error, a timeout or a cancel: nothing is repeated before it was looked for"
+    ]
+    assert f"- {names}: may have happened" in inspect("many.sh", "--format", "md").stdout
+    assert (len(card["steps"]), len(card["evidence"]), len(card["stopConditions"])) == (9, 10, 9)
+    assert "POST a4.example 외 3개" in inspect("many.sh", "--lang", "ko").stdout
+
+
 def test_markdown_calls_nobody_and_makes_no_list_of_a_name(project: Path) -> None:
-    (project / "named.yml").write_text(ORDERS.replace("name: Ship", 'name: "- @team &lt;b&gt; ~~x~~ ![x](https://a.example)"'))
+    alone = ORDERS.partition("      - name: Tell")[0]
+    (project / "named.yml").write_text(alone.replace("name: Ship", 'name: "- @team &lt;b&gt; ~~x~~ ![x](https://a.example)"'))
     shown = inspect("named.yml", "--format", "md").stdout
     assert "- \\- &#64;team &amp;lt;b&amp;gt; \\~\\~x\\~\\~ !\\[x\\](https://a.example) (gh release create): may" in shown
 

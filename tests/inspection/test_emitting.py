@@ -20,7 +20,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from halfway import Halfway
-from halfway.cli.cards import said
+from halfway.cli.card_steps import said
 from halfway.domain.check import check
 from halfway.domain.spec import Effect, Sort, StepSpec, Then, WorkflowSpec
 from halfway.errors import UnsafeStep

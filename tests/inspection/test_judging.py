@@ -12,7 +12,7 @@ from halfway.inspection.advice import ALLOWED, BY_ACTION, BY_FORMAT, next_step, 
 from halfway.inspection.assessing import Category, Repeatable, category, repeatable
 from halfway.inspection.finding import Case, Finding, Said, Severity
 from halfway.inspection.judging import Judgement, Verdict, judge
-from halfway.inspection.knowledge import Action, Knowledge, Trust
+from halfway.inspection.knowledge import Action, Knowledge, Trust, load
 from halfway.inspection.model import (
     Bearing,
     Edge,
@@ -153,20 +153,25 @@ def test_s1_a_notice_to_the_team_is_a_limit() -> None:
     ("run", "given", "stops"),
     [
         (log(Outcome.UNKNOWN), {}, True),
-        (log(Outcome.UNKNOWN, id="ch_1"), {}, False),
-        (log(Outcome.UNKNOWN), {"kept": (HERE,)}, False),
+        (log(Outcome.UNKNOWN), {"identity": KEY}, False),
+        (log(Outcome.UNKNOWN, id="ch_1"), {}, True),
+        (log(Outcome.UNKNOWN), {"kept": (HERE,)}, True),
         (log(Outcome.NOT_EXECUTED), {}, False),
         (log(Outcome.LANDED), {}, False),
         (log(Outcome.LANDED, then=Outcome.UNKNOWN), {}, True),
+        (log(Outcome.LANDED, id="ch_1", then=Outcome.UNKNOWN), {}, False),
     ],
 )
-def test_s2_what_a_log_leaves_open_must_be_possible_to_look_up(run: RunLog, given: dict[str, object], stops: bool) -> None:
-    made = flow(step(effect(Kind.MONEY), **given), step(None, name="next", order=2))
-    assert ("S2" in codes(made, run=run)[1]) is stops
+def test_s2_what_a_log_leaves_open_stops_unless_a_repeat_is_harmless(run: RunLog, given: dict[str, object], stops: bool) -> None:
+    made = flow(step(effect(Kind.MONEY, Repeat.WITH_KEY), **given), step(None, name="next", order=2))
+    assert codes(made, run=run) == ((Verdict.STOP, ["S2"]) if stops else codes(made))
 
 
-def test_s2_a_way_to_look_is_enough() -> None:
-    assert "S2" not in codes(flow(step(effect(Kind.MONEY, action="looked"))), run=log(Outcome.UNKNOWN))[1]
+def test_s2_a_way_to_look_is_used_before_anything_is_repeated() -> None:
+    made = flow(step(effect(Kind.MONEY, action="looked")), step(None, name="next", order=2))
+    [open_] = judged(made, run=log(Outcome.UNKNOWN)).reasons
+    assert open_.said.text == "nobody knows whether {step} has happened, and nothing shows that a repeat does no harm"
+    assert "S2" not in codes(made, run=log(Outcome.LANDED, then=Outcome.UNKNOWN))[1]
 
 
 @pytest.mark.parametrize(
@@ -303,4 +308,21 @@ def test_every_next_step_only_reads() -> None:
     assert commands
     assert all(command.startswith(ALLOWED) for command in commands)
     case = Case(flow(step(effect(Kind.CREATE))), Base(), log(Outcome.UNKNOWN))
-    assert next_step(case, judge(case, [])).params == {"run": "7"}
+    assert next_step(case, judge(case, [])) == Said("gh run view {run} --log-failed", {"run": "7"})
+
+
+def test_every_look_at_an_action_is_at_one_that_is_known() -> None:
+    ids = [action.id for action in load().actions()]
+    assert [prefix for prefix in BY_ACTION if not any(id.startswith(prefix) for id in ids)] == []
+
+
+@pytest.mark.parametrize(("action", "told"), [
+    ("pypi.upload", Said("pip index versions NAME")), ("git.push.tag", Said("git ls-remote --tags origin TAG")),
+    ("looked", Said("look whether {step} has happened: {probe}", {"step": "act", "probe": Said("list the charges")})),
+])  # fmt: skip
+def test_with_a_log_the_next_step_looks_at_what_is_in_doubt(action: str, told: Said) -> None:
+    graver = step(effect(Kind.MONEY, action="npm.publish"), name="next", order=2)
+    case = Case(flow(graver, step(effect(Kind.PUBLISH, action=action))), Base(), log(Outcome.UNKNOWN, then=Outcome.LANDED))
+    assert next_step(case, judge(case, [finding("R-08", step="next")])) == told
+    known = replace(case, run=log(Outcome.LANDED, then=Outcome.LANDED))
+    assert next_step(known, judge(known, [finding("R-08", step="next")])) == Said("npm view NAME@VERSION version")

@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from halfway import lines
+from halfway.cli.card_steps import compensation, happened, people, place, repeatable, said, sentences
 from halfway.cli.i18n import _
-from halfway.inspection.assessing import Category, Repeatable
-from halfway.inspection.card import Card, StepLine
-from halfway.inspection.finding import Finding, Said, Severity
+from halfway.inspection.card import Card
+from halfway.inspection.finding import Finding, Severity
 from halfway.inspection.judging import Verdict
-from halfway.inspection.model import Outcome, Span
-from halfway.inspection.quoting import quoted
+from halfway.inspection.model import Outcome
 from halfway.inspection.suppressing import State, Suppressed
 
 VERDICTS = {Verdict.PROCEED: "PROCEED", Verdict.LIMITED: "LIMITED TRIAL", Verdict.STOP: "STOP"}
-OUTCOMES = {
-    Outcome.LANDED: "has happened",
-    Outcome.NOT_EXECUTED: "was not executed",
-    Outcome.UNKNOWN: "nobody knows whether it happened",
-    Outcome.NO_LOG: "may have happened: without the log of a run this needs confirmation",
-}
-ANSWERS = {
-    Repeatable.PROVEN: "yes",
-    Repeatable.GUARDED: "guarded",
-    Repeatable.NO: "no",
-    Repeatable.UNKNOWN: "needs confirmation",
-}
-CATEGORIES = {
-    Category.CANCEL: "cancel",
-    Category.MARK: "mark for review",
-    Category.CORRECT: "correct",
-    Category.QUARANTINE: "quarantine",
-    Category.HAND_OVER: "hand over to a person",
-}
 SEVERITIES = {
     Severity.BLOCKER: "blocker",
     Severity.HIGH: "high",
@@ -54,13 +34,6 @@ class Section(NamedTuple):
     lines: tuple[str, ...]
 
 
-def said(one: Said) -> str:
-    """A sentence in the chosen language; names, lines and quotes stay as they are."""
-    text = _(one.text)
-    params = {name: said(value) if isinstance(value, Said) else quoted(str(value)) for name, value in one.params.items()}
-    return text.format(**params) if params else text  # the base quotes addresses with braces
-
-
 def wrapped(text: str, columns: int | None) -> Iterator[str]:
     """An entry of a section in lines of a terminal, the later ones set in."""
     return lines.wrapped(text, columns, first=FIRST, later=LATER)
@@ -72,12 +45,12 @@ def sections(card: Card, others: Sequence[Card]) -> Iterator[Section]:
     yield Section(_("Gravest weakness"), tuple(_gravest(card)))
     if card.suppressed:
         yield Section(_("Suppressed"), tuple(_suppressed(one) for one in card.suppressed))
-    yield Section(_("What may already have happened"), _each(card, _happened, _("nothing outside")))
-    yield Section(_("May it be repeated"), _each(card, _repeat, _("nothing changes anything outside")))
-    yield Section(_("If it is half done"), _each(card, _compensation, _("there is nothing to take back")))
-    yield Section(_("Evidence to keep"), tuple(said(one) for one in card.evidence))
-    yield Section(_("Stop at"), tuple(said(one) for one in card.stops) or (_("any error whose cause is not known"),))
-    yield Section(_("Who approves"), (said(card.approver), *_people(card)))
+    yield Section(_("What may already have happened"), happened(card))
+    yield Section(_("May it be repeated"), repeatable(card))
+    yield Section(_("If it is half done"), compensation(card))
+    yield Section(_("Evidence to keep"), sentences(card, card.evidence))
+    yield Section(_("Stop at"), sentences(card, card.stops) or (_("any error whose cause is not known"),))
+    yield Section(_("Who approves"), (said(card.approver), *people(card)))
     if card.question is not None:
         yield Section(_("One question"), (said(card.question),))
     yield Section(_("Verdict"), tuple(_verdict(card)))
@@ -88,18 +61,12 @@ def sections(card: Card, others: Sequence[Card]) -> Iterator[Section]:
         yield Section(_("Other flows"), tuple(_flow(one) for one in others[:OTHERS]) + _more(len(others)))
 
 
-def _each(card: Card, told: Callable[[StepLine], str], nothing: str) -> tuple[str, ...]:
-    """A line for each step with an effect; where none is known to have one, what was not read may."""
-    if card.lines:
-        return tuple(told(line) for line in card.lines)
-    hidden = any(reason.code in ("S6", "L6") for reason in card.reasons)
-    return (_("needs confirmation: not all of it could be read") if hidden else nothing,)
-
-
 def _target(card: Card) -> Iterator[str]:
-    one = _("{name} ({format}) in {file}, one step; it was only read")
-    several = _("{name} ({format}) in {file}, {steps} steps; it was only read")
-    yield (one if card.steps == 1 else several).format(name=card.name, format=card.format, file=card.file, steps=card.steps)
+    none = _("{name} ({format}) in {file}, only read: no step that is known to do something outside")
+    one = _("{name} ({format}) in {file}, only read: one step that does something outside")
+    several = _("{name} ({format}) in {file}, only read: {steps} steps that do something outside")
+    told = {0: none, 1: one}.get(len(card.lines), several)
+    yield told.format(name=card.name, format=card.format, file=card.file, steps=len(card.lines))
     if not card.enabled:
         yield _("it is switched off")
     yield _("run: {run}").format(run=card.run) if card.run else _("run: none was given")
@@ -111,7 +78,7 @@ def _gravest(card: Card) -> Iterator[str]:
         return
     yield f"{card.rule.id} ({_(SEVERITIES[card.gravest.severity])}): {_(card.rule.title)}"
     for fact in card.gravest.facts:
-        yield f"{_('fact')}  {_place(fact.span)}  {fact.quote}"
+        yield f"{_('fact')}  {place(fact.span)}  {fact.quote}"
     yield f"{_('inference')}  {said(card.gravest.inference)}"
     yield f"{_('remedy')}  {_(card.rule.fix)}"
 
@@ -120,7 +87,7 @@ def _suppressed(one: Suppressed) -> str:
     """Who answers for it, and why it counts again if it does."""
     entry, until = one.suppression, one.suppression.expires.isoformat()
     told = _("{rule} ({severity})  {place}: {reason}").format(
-        rule=entry.rule, severity=_(SEVERITIES[one.finding.severity]), place=_place(one.finding.span), reason=entry.reason
+        rule=entry.rule, severity=_(SEVERITIES[one.finding.severity]), place=place(one.finding.span), reason=entry.reason
     )
     match one.state:
         case State.ACTIVE:
@@ -132,30 +99,10 @@ def _suppressed(one: Suppressed) -> str:
             return told + "  " + _("[counts all the same: {why}; owner: {owner}]").format(owner=entry.owner, why=said(one.why))
 
 
-def _happened(line: StepLine) -> str:
-    told = f"{line.name}: {_(OUTCOMES[line.outcome])}"
-    return told if line.evidence is None else f"{told}  {_place(line.evidence.span)}  {line.evidence.quote}"
-
-
-def _repeat(line: StepLine) -> str:
-    unsure = "" if line.sourced or line.repeatable is Repeatable.PROVEN else f"  [{_('source not confirmed')}]"
-    return f"{line.name}: {_(ANSWERS[line.repeatable])}, {said(line.why)}{unsure}"
-
-
-def _compensation(line: StepLine) -> str:
-    how = f": {_(line.compensation).rstrip('.')}" if line.compensation not in ("", "none") else ""
-    probe = f"; {_('look with')}: {_(line.probe)}" if line.probe not in ("", "none") else f"; {_('no way to look is known')}"
-    return f"{line.name}: {_(CATEGORIES[line.category])}{how}{probe}"
-
-
-def _people(card: Card) -> Iterator[str]:
-    names = [line.name for line in card.lines if line.person]
-    if names:
-        yield _("always a person's business: {steps}").format(steps=", ".join(names))
-
-
 def _verdict(card: Card) -> Iterator[str]:
     yield _(VERDICTS[card.verdict])
+    if card.run and card.lines and all(line.outcome is Outcome.NOT_EXECUTED for line in card.lines):
+        yield _("in this run nothing was done outside, and nothing is in doubt")
     for one in card.reasons[:3]:
         yield f"{one.code}  {said(one.said)}"
     if card.verdict is Verdict.PROCEED:
@@ -170,7 +117,7 @@ def _verdict(card: Card) -> Iterator[str]:
 
 
 def _short(one: Finding) -> str:
-    return f"{one.rule} ({_(SEVERITIES[one.severity])})  {_place(one.span)}  {said(one.inference)}"
+    return f"{one.rule} ({_(SEVERITIES[one.severity])})  {place(one.span)}  {said(one.inference)}"
 
 
 def _flow(card: Card) -> str:
@@ -180,10 +127,6 @@ def _flow(card: Card) -> str:
 
 def _more(number: int) -> tuple[str, ...]:
     return (_("and {n:,} more: --all").format(n=number - OTHERS),) if number > OTHERS else ()
-
-
-def _place(span: Span) -> str:
-    return f"{span.file}:{span.line}" + (f" ({quoted(span.at)})" if span.at else "")
 
 
 def markdown(card: Card, others: Sequence[Card]) -> str:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import click
 
-from halfway.cli.cards import Section, blocks, markdown, said, sections, wrapped
+from halfway.cli.card_steps import said
+from halfway.cli.cards import Section, blocks, markdown, sections, wrapped
 from halfway.cli.given import Given, refuse_what_cannot_be_read, refuse_what_does_not_go_together
 from halfway.cli.i18n import _
 from halfway.cli.options import common

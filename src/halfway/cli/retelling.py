@@ -17,7 +17,8 @@ from urllib.parse import SplitResult, urlsplit
 
 import click
 
-from halfway.cli.cards import VERDICTS, Section, said, sections
+from halfway.cli.card_steps import said
+from halfway.cli.cards import VERDICTS, Section, sections
 from halfway.cli.i18n import _, language
 from halfway.cli.output import chat
 from halfway.inspection.card import Card

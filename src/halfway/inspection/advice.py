@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from halfway.inspection.assessing import outward
+from halfway.inspection.assessing import outward, weight
 from halfway.inspection.finding import Case, Said
-from halfway.inspection.judging import Judgement, step_of
-from halfway.inspection.model import Step, Unread
+from halfway.inspection.judging import Judgement, outcome, step_of
+from halfway.inspection.model import Outcome, Step, Unread
 
 ALLOWED = (
     "gh run view", "gh run list", "gh release view", "gh api repos/", "gh pr list", "git ls-remote", "npm view", "pip index versions",
@@ -19,15 +19,14 @@ ALLOWED = (
 
 BY_ACTION: Mapping[str, str] = MappingProxyType(
     {
-        "gh.release": "gh release view TAG",
-        "github.ref": "git ls-remote --tags origin TAG",
-        "github.tag": "git ls-remote --tags origin TAG",
+        "github.release": "gh release view TAG",
         "github.pull": "gh pr list --head BRANCH --state all",
         "npm": "npm view NAME@VERSION version",
         "pypi": "pip index versions NAME",
-        "docker": "docker buildx imagetools inspect IMAGE",
+        "image": "docker buildx imagetools inspect IMAGE",
         "kubectl": "kubectl get RESOURCE -o yaml",
         "helm": "helm history RELEASE",
+        "git.push.tag": "git ls-remote --tags origin TAG",
         "git.push": "git ls-remote origin BRANCH",
     }
 )
@@ -89,15 +88,33 @@ def _about_gate(step: Step) -> Said:
 
 
 def next_step(case: Case, judged: Judgement) -> Said:
-    """Something to do at once that reads only."""
-    if case.run is not None and case.flow.format == "github-actions":
-        return Said("gh run view {run} --json jobs,attempt", {"run": case.run.id})
+    """Something to do at once that reads only; with a run, a look at what is in doubt."""
+    doubtful = sorted((step for step in outward(case.flow) if outcome(case, step) is Outcome.UNKNOWN), key=lambda step: -weight(step))
+    looked = next(filter(None, (_look(case, step) for step in doubtful)), None)
+    if looked is not None:
+        return looked
     if case.run is not None and case.flow.format == "halfway":
         return Said("halfway show {run}", {"run": case.run.id})
     step = step_of(case, judged.findings[0].step) if judged.findings else None
-    action = step.effect.action if step is not None and step.effect is not None else ""
-    command = next((command for prefix, command in BY_ACTION.items() if action.startswith(prefix)), None)
-    if command is not None:
+    command = "" if step is None else _command(step)
+    if command:
         return Said(command)
+    if case.run is not None and case.flow.format == "github-actions":
+        return Said("gh run view {run} --log-failed", {"run": case.run.id})
     found = BY_FORMAT.get(case.flow.extra.get("engine", ""), BY_FORMAT.get(case.flow.format, ANYTHING_ELSE))
     return Said(found.text, {"file": case.flow.file.rpartition("/")[2], "flow": case.flow.id})
+
+
+def _command(step: Step) -> str:
+    action = "" if step.effect is None else step.effect.action
+    return next((command for prefix, command in BY_ACTION.items() if action.startswith(prefix)), "")
+
+
+def _look(case: Case, step: Step) -> Said | None:
+    """A look whether the step has happened, as a command or as the base has it in words."""
+    command, action = _command(step), case.action(step)
+    if command:
+        return Said(command)
+    if action is None or action.probe in ("", "none"):
+        return None
+    return Said("look whether {step} has happened: {probe}", {"step": step.name, "probe": Said(action.probe)})

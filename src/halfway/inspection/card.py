@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from halfway.inspection.advice import next_step, question
-from halfway.inspection.assessing import Category, Repeatable, category, outward, repeatable
+from halfway.inspection.assessing import Category, Repeatable, category, outward, repeatable, weight
 from halfway.inspection.finding import Case, Finding, Rule, Said
 from halfway.inspection.judging import Judgement, Rank, Reason, Verdict, outcome, ran_as, rank
-from halfway.inspection.knowledge import Action
 from halfway.inspection.model import CONSEQUENTIAL, Fact, Kind, Outcome, Repeating, Span, Step
 from halfway.inspection.quoting import quoted
 from halfway.inspection.suppressing import Suppressed
@@ -36,6 +35,7 @@ class StepLine:
     probe: str
     sourced: bool  # whether what is known of it was verified
     person: bool  # always a person's business (R-K8)
+    weight: int  # how much what it does matters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,18 +63,24 @@ class Card:
     question: Said | None
     next: Said
 
+    @property
+    def doubtful(self) -> tuple[StepLine, ...]:
+        """The steps of which nobody knows whether they have happened."""
+        return tuple(line for line in self.lines if line.outcome in (Outcome.UNKNOWN, Outcome.NO_LOG))
+
 
 def card_of(case: Case, judged: Judgement, rules: Sequence[Rule], suppressed: tuple[Suppressed, ...] = ()) -> Card:
     """Puts the card of a flow together."""
     flow, gravest = case.flow, next(iter(judged.findings), None)
     lines = _told_apart(tuple(_line(case, step) for step in outward(flow)))
+    named = [(step, line.name) for step, line in zip(outward(flow), lines, strict=True)]
     return Card(
         flow=flow.id, name=quoted(flow.name), format=flow.format, file=flow.file, enabled=flow.enabled, steps=len(flow.steps),
         run="" if case.run is None else quoted(case.run.id), verdict=judged.verdict, reasons=judged.reasons, gravest=gravest,
         rule=None if gravest is None else next(rule for rule in rules if rule.id == gravest.rule),
         rank=None if gravest is None else rank(case, gravest), others=judged.findings[1:],
         suppressed=suppressed, lines=lines,
-        evidence=tuple(_evidence(case)), stops=tuple(_stop_conditions(case)), approver=_approver(case),
+        evidence=tuple(_evidence(case, named)), stops=tuple(_stop_conditions(named)), approver=_approver(case),
         question=question(case, judged), next=next_step(case, judged),
     )  # fmt: skip
 
@@ -87,13 +93,14 @@ def _told_apart(lines: tuple[StepLine, ...]) -> tuple[StepLine, ...]:
 
 def _line(case: Case, step: Step) -> StepLine:
     assert step.effect is not None
-    effect, ran, action = step.effect, ran_as(case, step), _action(case, step)
+    effect, ran, action = step.effect, ran_as(case, step), case.action(step)
     answer, why = repeatable(step)
     return StepLine(
         name=label(step), span=step.span, kinds=tuple(sorted(effect.kinds)), told=quoted(effect.told), certain=effect.certain,
         outcome=outcome(case, step), evidence=None if ran is None else ran.fact, repeatable=answer, why=why, category=category(step),
         compensation="" if action is None else action.compensation, probe="" if action is None else action.probe,
         sourced=action is not None and action.trust == "verified", person=bool(effect.kinds & (CONSEQUENTIAL | {Kind.UNKNOWN})),
+        weight=weight(step),
     )  # fmt: skip
 
 
@@ -103,33 +110,24 @@ def label(step: Step) -> str:
     return name if not told or told in name else f"{name} ({told})"
 
 
-def _action(case: Case, step: Step) -> Action | None:
-    assert step.effect is not None
-    return next((one for one in case.knowledge.actions() if one.id == step.effect.action), None)
-
-
-def _evidence(case: Case) -> Iterator[Said]:
+def _evidence(case: Case, named: Sequence[tuple[Step, str]]) -> Iterator[Said]:
     yield Said("the id of the run, and the log of every attempt")
-    for step in outward(case.flow):
-        action = _action(case, step)
+    for step, name in named:
+        action = case.action(step)
         if repeatable(step)[0] is Repeatable.PROVEN:
             continue
         if action is not None and action.key is not None:
-            yield Said(
-                "of {step} the key of the call ({where}) and the id that came back", {"step": label(step), "where": Said(action.key.where)}
-            )
+            yield Said("of {step} the key of the call ({where}) and the id that came back", {"step": name, "where": Said(action.key.where)})
         else:
-            yield Said("of {step} the id that came back", {"step": label(step)})
+            yield Said("of {step} the id that came back", {"step": name})
 
 
-def _stop_conditions(case: Case) -> Iterator[Said]:
-    for step in outward(case.flow):
+def _stop_conditions(named: Sequence[tuple[Step, str]]) -> Iterator[Said]:
+    for step, name in named:
         if repeatable(step)[0] in (Repeatable.NO, Repeatable.UNKNOWN):
-            yield Said(
-                "{step} ended with an error, a timeout or a cancel: nothing is repeated before it was looked for", {"step": label(step)}
-            )
+            yield Said("{step} ended with an error, a timeout or a cancel: nothing is repeated before it was looked for", {"step": name})
         if any(one.automatic and one.kind is Repeating.REPLAY for one in step.repeaters):
-            yield Said("an automatic replay of {step} is off", {"step": label(step)})
+            yield Said("an automatic replay of {step} is off", {"step": name})
 
 
 def _approver(case: Case) -> Said:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 
-from halfway.inspection.knowledge import Knowledge
+from halfway.inspection.knowledge import Action, Knowledge
 from halfway.inspection.model import Fact, Flow, RunLog, Span, Step
 from halfway.inspection.ways import Ways
 
@@ -47,6 +47,11 @@ class Case:
     def steps(self) -> Mapping[str, Step]:
         """By id."""
         return {step.id: step for step in reversed(self.flow.steps)}
+
+    def action(self, step: Step) -> Action | None:
+        """What the base knows of what the step does."""
+        id = "" if step.effect is None else step.effect.action
+        return next((one for one in self.knowledge.actions() if one.id == id), None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -141,12 +141,22 @@ def _stops_of(case: Case, step: Step) -> Iterator[Reason]:
         yield Reason(
             "S1", Said("{step} is repeated automatically, and nothing shows that a repeat does no harm", {"step": step.name}), step.id
         )
-    if _half_done(case, step):
-        yield Reason("S2", Said("{step} may have happened, and neither an id nor a way to look is known", {"step": step.name}), step.id)
+    doubt = _doubt(case, step)
+    if doubt is not None:
+        yield Reason("S2", doubt, step.id)
     if step.effect.consequential and any(one.bound is None for one in repeaters if one.kind is Repeating.STEP_RETRY):
         yield Reason("S5", Said("{step} is retried without an end", {"step": step.name}), step.id)
     if step.opaque is not None and step.effect.consequential and (repeaters or _starts_alone(case)):
         yield Reason("S6", Said("what {step} does cannot be read, and it starts by itself", {"step": step.name}), step.id)
+
+
+def _doubt(case: Case, step: Step) -> Said | None:
+    """What a log leaves open of a step, if its repeat could do harm."""
+    if _half_done(case, step):
+        return Said("{step} may have happened, and neither an id nor a way to look is known", {"step": step.name})
+    if outcome(case, step) is Outcome.UNKNOWN and repeatable(step)[0] is not Repeatable.PROVEN:
+        return Said("nobody knows whether {step} has happened, and nothing shows that a repeat does no harm", {"step": step.name})
+    return None
 
 
 def _half_done(case: Case, step: Step) -> bool:
@@ -155,8 +165,7 @@ def _half_done(case: Case, step: Step) -> bool:
         return False
     if ran.outcome is Outcome.LANDED and not _later_failed(case, step):
         return False
-    assert step.effect is not None
-    action = next((one for one in case.knowledge.actions() if one.id == step.effect.action), None)
+    action = case.action(step)
     can_look = action is not None and action.probe not in ("", "none")
     return not (ran.external_id or step.kept or can_look or repeatable(step)[0] is Repeatable.PROVEN)
 

@@ -16,9 +16,8 @@ Json = dict[str, Any]
 
 def words(said: Said) -> str:
     """A sentence in English; what fills its gaps is safe to show."""
-    return said.text.format(
-        **{name: words(value) if isinstance(value, Said) else quoted(str(value)) for name, value in said.params.items()}
-    )
+    params = {name: words(value) if isinstance(value, Said) else quoted(str(value)) for name, value in said.params.items()}
+    return said.text.format(**params) if params else said.text  # the base quotes addresses with braces
 
 
 def as_json(inspection: Inspection) -> Json:
