@@ -7,10 +7,11 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, TextIO, cast
 
 import click
 
@@ -97,7 +98,8 @@ class Root(click.Group):
         name = prog_name or self.name or ""
         if os.environ.get("NO_COLOR"):
             extra.setdefault("color", False)
-        code = copy_context().run(self._run, args, name, complete_var, extra)  # the language is that of this command alone
+        with _outliving_readers():
+            code = copy_context().run(self._run, args, name, complete_var, extra)  # the language is that of this command alone
         sys.exit(int(code) if isinstance(code, int) else Exit.OK)
 
     def _run(self, args: list[str], name: str, complete_var: str | None, extra: dict[str, Any]) -> object:
@@ -117,8 +119,6 @@ class Root(click.Group):
             code = asked.exit_code
         except (click.Abort, KeyboardInterrupt):
             code = INTERRUPTED
-        except BrokenPipeError:
-            _leave_quietly()
         except Exception as error:
             code = _report(self.mishap(error), as_json="--json" in args)
         return code
@@ -171,7 +171,41 @@ def _report(mishap: Mishap, *, as_json: bool) -> int:
     return mishap.exit
 
 
-def _leave_quietly() -> NoReturn:
-    """Whoever reads the output has gone; Python must not complain about that at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(Exit.OK)
+class _Outliving:
+    """A stream whose reader may go, as `head` does: the rest is dropped, and the command comes to its own end, with its own exit code."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            self._drop()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._drop()
+
+    def _drop(self) -> None:
+        """What is still in the buffers goes there too, so that Python does not complain at its end."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+
+
+@contextmanager
+def _outliving_readers() -> Iterator[None]:
+    streams: tuple[TextIO | None, ...] = (sys.stdout, sys.stderr)  # a program without a console has none
+    out, err = (None if stream is None else _Outliving(stream) for stream in streams)
+    sys.stdout, sys.stderr = cast("TextIO", out), cast("TextIO", err)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = cast("TextIO", streams[0]), cast("TextIO", streams[1])

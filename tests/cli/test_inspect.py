@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -264,6 +266,17 @@ def test_a_flow_without_a_step_becomes_no_workflow(tmp_path: Path) -> None:
     result = inspect(tmp_path / "empty.json", "--emit-workflow")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "empty.json has no step that a workflow could be made of." in result.stderr
+
+
+@pytest.mark.parametrize("form", ["text", "json", "md", "sarif"])
+def test_the_exit_code_is_that_of_the_verdict_when_nobody_reads_on(flows: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", buffering=16) as gone, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", gone)
+        with pytest.raises(SystemExit) as ended:
+            main(["inspect", str(flows), "--format", form])
+        assert (ended.value.code, sys.stdout is gone) == (20, True)
 
 
 def test_nothing_is_changed_by_looking(flows: Path) -> None:
