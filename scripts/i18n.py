@@ -43,6 +43,7 @@ TABLES = {
     "TRUSTS",
     "remedies",
 }  # every text in these dictionaries is told to people
+KNOWN = {"probe", "compensation", "where"}  # texts of the knowledge base
 TOLD = {"source", "problem", "remedy", "reason"}  # ... and every text passed under these names
 REFUSALS = {"_refuse", "refuse", "_refusal", "_recommended", "_need"}
 SPOKEN = {
@@ -69,6 +70,7 @@ def main() -> int:
     """Updates or checks everything; answers the exit code."""
     checking = sys.argv[1:] == ["--check"]
     faults: list[str] = []
+    faults += [fault for path in sorted((ROOT / "src").rglob("*.py")) for fault in _untold(path)]
     for package, telling in PACKAGES:
         files = [path for path in sorted((ROOT / "src" / package).rglob("*.py")) if path.parent.name != AUTHORS]
         texts = sorted({text for path in files for text in _texts(path, telling=telling)} | set(_known(ROOT / "src" / package)))
@@ -115,6 +117,15 @@ def _known(folder: Path) -> Iterator[str]:
     for path in sorted(folder.rglob("*.toml")):
         for row in tomllib.loads(path.read_text(encoding="utf-8")).get("action", []):
             yield from (row["probe"], row["compensation"], *([row["key"]["where"]] if "key" in row else []))
+
+
+def _untold(path: Path) -> Iterator[str]:
+    """What the knowledge base says is a sentence of its own: filled in as a plain text it would stay English."""
+    for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Said" and len(call.args) == 2:
+            gaps = call.args[1].values if isinstance(call.args[1], ast.Dict) else []
+            plain = (gap.attr for gap in gaps if isinstance(gap, ast.Attribute) and gap.attr in KNOWN)
+            yield from (f"{path.relative_to(ROOT)}:{call.lineno}: wrap {name} in Said, else it is not translated" for name in plain)
 
 
 def _documented(path: Path) -> Iterator[str]:

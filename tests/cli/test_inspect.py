@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -246,6 +247,16 @@ def test_an_action_is_explained_with_its_sources() -> None:
     assert "Source: https://" in shown.stdout
     unknown = inspect("--explain", "github.releese")
     assert (unknown.exit_code, "Did you mean github.release" in unknown.stderr) == (2, True)
+    assert "--explain list" in inspect("--explain", "whatever this is").stderr
+    lines = inspect("--explain", "list").stdout.splitlines()
+    assert "github.release  It tells people something. It publishes; what is out cannot be made different." in lines
+
+
+def test_an_explanation_in_korean_has_no_line_of_english(flows: Path) -> None:
+    shown = inspect("--explain", "gh release create", "--lang", "ko").stdout.splitlines()
+    assert shown[0] == "github.release"
+    assert [line for line in shown[1:] if not re.search("[가-힣]", line)] == []
+    assert "Delete the release" not in "\n".join(shown)
 
 
 def test_a_card_becomes_a_workflow_that_is_still_to_be_written(flows: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import shutil
 import sys
@@ -28,7 +27,7 @@ from halfway.inspection.gathering import beside, read_one
 from halfway.inspection.inspecting import Inspection, Inspector
 from halfway.inspection.judging import Verdict
 from halfway.inspection.knowledge import load
-from halfway.inspection.knowledge.explaining import explain
+from halfway.inspection.knowledge.explaining import explain, find, like, listed
 from halfway.inspection.quoting import quoted, shown_path
 from halfway.inspection.reports import as_json as to_json
 from halfway.inspection.rules import all_rules
@@ -38,6 +37,7 @@ from halfway.inspection.suppressing import Suppressions
 from halfway.inspection.suppression_file import FILE_NAME, parse
 
 EXITS = {Verdict.PROCEED: 0, Verdict.LIMITED: 10, Verdict.STOP: 20}
+LIST = "list"
 ANSWERS = ("limited", "stop", "never")
 GIVEN = Given(path_type=Path)
 FORMATS = click.Choice(["text", "md", "json", "sarif"])
@@ -54,7 +54,12 @@ FORMATS = click.Choice(["text", "md", "json", "sarif"])
 @click.option("--no-suppressions", "unsuppressed", is_flag=True, help="Every finding counts.")
 @click.option("--wording", "model", metavar="MODEL", help="Above the card, a summary of it by a local model, which sees nothing else.")
 @click.option("--model-url", "near", metavar="URL", default=NEAR, show_default=True, help="Where that model is: a server as Ollama's.")
-@click.option("--explain", "action", metavar="ACTION", help="Only say what is known about an action of a vendor.")
+@click.option(
+    "--explain",
+    "action",
+    metavar="ACTION",
+    help="Only say what is known about an action of a vendor, by its id or as a card names it; list: about which.",
+)
 @common
 def inspect(
     *, paths: tuple[Path | str, ...], logs: tuple[Path | str, ...], form: str, everything: bool, fail_on: str, emit: bool,
@@ -129,14 +134,17 @@ def _read(path: Path, *, named: bool) -> str:
         raise InvalidInput("CONFIG_INVALID", source=shown_path(str(path)), problem=problem, remedy=remedy) from error
 
 
-def _explain(id: str) -> None:
+def _explain(words: str) -> None:
     known = load()
-    found = next((action for action in known.actions() if action.id == id), None)
+    if words == LIST:
+        for id, does in listed(known):
+            click.echo(f"{id}  {' '.join(said(one) for one in does)}")
+        return
+    found = find(known, words)
     if found is None:
-        near = difflib.get_close_matches(id, [action.id for action in known.actions()], n=3)
-        problem = _("Nothing is known about {action}.").format(action=quoted(id))
-        remedy = _("Did you mean {names}?").format(names=", ".join(near)) if near else ""
-        raise click.UsageError(f"{problem} {remedy}".strip(), click.get_current_context())
+        problem, near = _("Nothing is known about {action}.").format(action=quoted(words)), like(known, words)
+        remedy = _("Did you mean {names}?").format(names=", ".join(near)) if near else _("What is known is listed by: --explain list")
+        raise click.UsageError(f"{problem} {remedy}", click.get_current_context())
     for line in explain(found):
         click.echo(said(line))
 

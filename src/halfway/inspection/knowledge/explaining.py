@@ -1,14 +1,22 @@
-"""Says in sentences what the knowledge base holds about one action. Texts are message ids, those of the rows as well."""
+"""Says in sentences what the knowledge base holds about an action. Texts are message ids, those of the rows as well."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 
 from halfway.inspection.finding import Said
 from halfway.inspection.knowledge.action import Action, Key, Trust
-from halfway.inspection.model import Kind, Repeat, Reversible
+from halfway.inspection.knowledge.base import Knowledge
+from halfway.inspection.model import Effect, Kind, Repeat, Reversible
 
 _NONE = "none"
+_REQUEST = re.compile(r"^([A-Z]+) +((?:\w+://)?[\w.-]+/\S+)$")  # without its path it may be one of several
+_USED = re.compile(r"^[\w.-]+/[\w./-]+(?:@\S+)?$")
+_CALL = re.compile(r"^\w+(?:\.\w+)+$")
+LIKE = 12  # ids that are proposed
 
 KINDS: Mapping[Kind, str] = {
     Kind.READ: "It only looks.",
@@ -48,6 +56,41 @@ TRUSTS: Mapping[Trust, str] = {
 }
 
 
+def find(known: Knowledge, words: str) -> Action | None:
+    """The action of this id, or of these words, as a card prints them: a command, a request, an action of GitHub Actions, a call."""
+    id = words.strip()
+    effect = None if any(action.id == id for action in known.actions()) else _effect(known, id)
+    return next((action for action in known.actions() if action.id == (id if effect is None else effect.action)), None)
+
+
+def _effect(known: Knowledge, words: str) -> Effect | None:
+    request = _REQUEST.match(words)
+    if request is not None:
+        return known.http(request[1], request[2])
+    if _USED.match(words):
+        return known.uses(words, {})
+    if _CALL.match(words):
+        return known.call(words, {})
+    try:
+        return known.command(shlex.split(words))
+    except ValueError:  # a quote that is not closed
+        return None
+
+
+def like(known: Knowledge, words: str) -> Sequence[str]:
+    """Ids that may have been meant: spelt alike, or of a vendor whose name is among the words."""
+    ids = [action.id for action in known.actions()]
+    names = set(re.findall(r"\w{3,}", words.lower()))
+    vendors = (id for id in ids if id.partition(".")[0] in names)
+    return tuple(dict.fromkeys((*difflib.get_close_matches(words, ids, n=3), *vendors)))[:LIKE]
+
+
+def listed(known: Knowledge) -> Iterator[tuple[str, tuple[Said, ...]]]:
+    """Every id with what its action does."""
+    for action in known.actions():
+        yield action.id, tuple(Said(KINDS[kind]) for kind in Kind if kind in action.kinds)
+
+
 def explain(action: Action) -> Sequence[Said]:
     """What is known of an action: what it does, what a second call does, how to look, how to take it back, and who says so."""
     return (
@@ -67,16 +110,16 @@ def explain(action: Action) -> Sequence[Said]:
 def _key(key: Key, minted: bool) -> Sequence[Said]:
     kept = (Said("It remembers that for {seconds} seconds.", {"seconds": key.seconds}),) if key.seconds else ()
     warned = (Said("The SDK makes a key for each call when none is given; that protects only the SDK's own retries."),) if minted else ()
-    return (Said("The receiver tells a repeat by: {where}", {"where": key.where}), *kept, *warned)
+    return (Said("The receiver tells a repeat by: {where}", {"where": Said(key.where)}), *kept, *warned)
 
 
 def _looking(action: Action) -> Said:
     if action.probe == _NONE:
         return Said("There is no way to look whether it has happened.")
-    return Said("To look without changing anything: {probe}", {"probe": action.probe})
+    return Said("To look without changing anything: {probe}", {"probe": Said(action.probe)})
 
 
 def _undoing(action: Action) -> Said:
     if action.compensation == _NONE:
         return Said("There is nothing that takes it back: hand it to a person.")
-    return Said("To set it right: {compensation}", {"compensation": action.compensation})
+    return Said("To set it right: {compensation}", {"compensation": Said(action.compensation)})
