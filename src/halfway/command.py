@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -201,7 +201,7 @@ class _Outliving:
 
 
 @contextmanager
-def _outliving_readers() -> Iterator[None]:
+def _outliving_readers() -> Generator[None]:
     streams: tuple[TextIO | None, ...] = (sys.stdout, sys.stderr)  # a program without a console has none
     out, err = (None if stream is None else _Outliving(stream) for stream in streams)
     sys.stdout, sys.stderr = cast("TextIO", out), cast("TextIO", err)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +40,7 @@ from halfway.inspection.model import (
     Unread,
     When,
 )
+from halfway.inspection.reports import words
 
 HERE = Span("flow.yml", 1)
 RETRIED = Repeater(Repeating.STEP_RETRY, automatic=True, bound=3, span=HERE)
@@ -292,6 +295,14 @@ def test_what_can_be_taken_back_is_cancelled_where_it_can_be_found(given: dict[s
     assert category(made) is answer
 
 
+def test_the_guide_explains_every_criterion() -> None:
+    root = Path(__file__).parents[2]
+    codes = set(re.findall(r'"([SL]\d)"', (root / "src/halfway/inspection/judging.py").read_text(encoding="utf-8")))
+    told = re.findall(r"^\| ([SL]\d) \| .{20}", (root / "docs/guides/inspecting.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert told == sorted(codes, key=lambda code: (code[0] == "L", code))
+    assert len(codes) == 17
+
+
 def test_one_question_about_one_place() -> None:
     unread = Unread("./.github/actions/deploy", "{what}", Span("flow.yml", 9))
     case = Case(
@@ -301,6 +312,27 @@ def test_one_question_about_one_place() -> None:
     assert asked == Said("Can you show {what}? {place} refers to it.", {"what": "./.github/actions/deploy", "place": "flow.yml:9"})
     readable = Case(flow(step(effect(Kind.CREATE))), Base())
     assert question(readable, judge(readable, [])) is None
+
+
+@pytest.mark.parametrize(
+    ("what", "file", "asked"),
+    [
+        ("npm run prisma:migrate-dev", "flow.yml", "Can you show package.json, which says what npm run prisma:migrate-dev does?"),
+        ("yarn deploy", "flow.yml", "Can you show package.json, which says what yarn deploy does?"),
+        ("make release", "deploy.sh", "Can you show Makefile, which says what make release does?"),
+        ("just ship", "deploy.sh", "Can you show justfile, which says what just ship does?"),
+        ("shop.mail.send", "tasks.py", "Can you show the module shop.mail, which shop.mail.send comes from?"),
+        ("shop.mail.Client.send", "tasks.py", "Can you show the module shop.mail, which shop.mail.Client.send comes from?"),
+        ("send", "tasks.py", "Can you show send?"), ("make", "flow.yml", "Can you show make?"),
+        ("make order (own.node)", "n8n.json", "Can you show make order (own.node)?"),
+        ("shop.mail.send", "flow.yml", "Can you show shop.mail.send?"),
+    ],
+)  # fmt: skip
+def test_the_question_names_the_file_that_would_show_it(what: str, file: str, asked: str) -> None:
+    case = Case(flow(step(effect(Kind.DEPLOY, Repeat.SAFE), opaque=Unread(what, "{what}", Span(file, 9)))), Base())
+    said = question(case, judge(case, []))
+    assert said is not None
+    assert words(said) == f"{asked} {file}:9 refers to it."
 
 
 def test_every_next_step_only_reads() -> None:

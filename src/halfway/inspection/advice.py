@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -50,6 +51,14 @@ SETTINGS: Mapping[str, Said] = MappingProxyType(
     {"autoreplay": Said("Is Autoreplay on for this Zap? (Zap settings → Advanced → Autoreplay)")}
 )
 """What stands in no file, but can be looked up at one place."""
+KEPT_IN: Mapping[str, str] = MappingProxyType(
+    {
+        "npm": "package.json", "pnpm": "package.json", "yarn": "package.json", "bun": "package.json", "make": "Makefile",
+        "just": "justfile", "task": "Taskfile.yml", "rake": "Rakefile", "invoke": "tasks.py", "nox": "noxfile.py", "tox": "tox.ini",
+    }
+)  # fmt: skip
+"""Programs that only start what stands in a file of the project."""
+CALLED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)+")
 ANYTHING_ELSE = Said("look into the log of the last run that failed for the last line of each step, and write down which ids came back")
 
 
@@ -59,7 +68,7 @@ def question(case: Case, judged: Judgement) -> Said | None:
     if unread is not None and unread.what in SETTINGS:
         return SETTINGS[unread.what]
     if unread is not None:
-        return Said("Can you show {what}? {place} refers to it.", {"what": unread.what, "place": _place(unread)})
+        return _show(unread)
     if case.run is not None and any(reason.code == "S2" for reason in judged.reasons):
         return Said("Can you show the log of {run} for the step that ended without an answer?", {"run": case.run.id})
     gates = [step for step in outward(case.flow) if step.gate is not None and not step.gate.visible and step.effect is not None]
@@ -72,6 +81,26 @@ def _unread(case: Case, judged: Judgement) -> Unread | None:
     first = step_of(case, judged.findings[0].step) if judged.findings else None
     steps = [step for step in (first, *outward(case.flow), *case.flow.steps) if step is not None and step.opaque is not None]
     return steps[0].opaque if steps else next(iter(case.flow.unread), None)
+
+
+def _show(unread: Unread) -> Said:
+    """Asks for the file that shows it, where that is known."""
+    told = {"what": unread.what, "place": _place(unread)}
+    program, _, rest = unread.what.partition(" ")
+    if rest and "(" not in rest and program in KEPT_IN:
+        return Said("Can you show {file}, which says what {what} does? {place} refers to it.", {**told, "file": KEPT_IN[program]})
+    module = _module(unread.what) if unread.span.file.endswith(".py") and CALLED.fullmatch(unread.what) else ""
+    if module:
+        return Said("Can you show the module {module}, which {what} comes from? {place} refers to it.", {**told, "module": module})
+    return Said("Can you show {what}? {place} refers to it.", told)
+
+
+def _module(called: str) -> str:
+    """The part of a dotted name before its function, and before the class of that."""
+    parts = called.split(".")[:-1]
+    while parts and parts[-1][:1].isupper():
+        parts.pop()
+    return ".".join(parts)
 
 
 def _place(unread: Unread) -> str:

@@ -139,8 +139,10 @@ def _approver(case: Case) -> Said:
     named = sorted({gate.approver for gate in gates if gate.approver})
     if named:
         return Said("{role}", {"role": ", ".join(named)})
+    if gates and gates[0].kind == "environment":
+        return Said("the reviewers of the environment (its settings were not given): needs confirmation")
     if gates:
-        return Said("whoever {kind} names: needs confirmation", {"kind": gates[0].kind})
+        return Said("whoever is asked on the way (no file says who that is): needs confirmation")
     return NEEDS_CONFIRMATION
 
 
