@@ -57,6 +57,11 @@ def test_the_language_is_the_option_the_variable_or_the_locale(
     assert bool(HANGUL.search(before.stderr)) is korean
 
 
+def test_korean_has_one_register() -> None:
+    catalogue = (FOLDER / "ko" / "LC_MESSAGES" / "halfway.po").read_text(encoding="utf-8")
+    assert re.findall(r".{0,20}(?:세요|해요|예요)\b", catalogue) == []
+
+
 def test_show_speaks_korean(small: Project) -> None:
     run = small.start("o-1", "lose")
     small.work(run)

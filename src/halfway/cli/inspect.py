@@ -67,6 +67,9 @@ def inspect(
 ) -> None:  # fmt: skip
     """Read the definitions under PATH, and end with one verdict: proceed, limited trial or stop.
 
+    It reads GitHub Actions, n8n, Zapier, Make, Cloudflare Workflows, Step Functions, BPMN, shell, Python and its engines, agents, compose,
+    Kubernetes, cron, systemd, and workflows and databases of halfway.
+
     Nothing is executed, fetched, sent or written; --wording sends the card to a model, and nothing else.
     The exit code is 0, 10 or 20 by the verdict, and 2 if nothing could be read.
     """
