@@ -215,6 +215,19 @@ def test_a_log_that_tells_of_no_run_is_an_error(flows: Path) -> None:
     assert (result.exit_code, result.stdout, "it tells of no run that can be read" in result.stderr) == (2, "", True)
 
 
+def test_a_log_of_another_flow_is_an_error(flows: Path) -> None:
+    log = flows / "run.json"
+    run = {"databaseId": 7, "attempt": 1, "name": "Nightly", "jobs": [{"name": "a", "conclusion": "failure", "steps": []}]}
+    log.write_text(json.dumps(run))
+    result = inspect(flows / ".github", "--run", log)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "it tells of a run of Nightly, and no flow of that name was read" in result.stderr
+    assert "Nightly의 실행" in inspect(flows / ".github", "--run", log, "--lang", "ko").stderr
+    (flows / ".github" / "workflows" / "nightly.yml").write_text(TESTS.partition("\n")[2])
+    log.write_text(json.dumps(run | {"name": ".github/workflows/nightly.yml"}))
+    assert told(inspect(flows / ".github" / "workflows" / "nightly.yml", "--run", log, "--json"))["card"]["target"]["run"] == "7"
+
+
 def test_an_address_is_not_followed(flows: Path) -> None:
     result = inspect("https://code.example/team/shop.git")
     assert (result.exit_code, "Addresses are not followed: clone it first, and name the folder." in result.stderr) == (2, True)

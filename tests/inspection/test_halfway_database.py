@@ -120,7 +120,7 @@ def test_a_definition_is_joined_with_the_run_that_somebody_must_look_at(database
 def test_a_database_alone_has_its_definitions_and_its_runs(database: Path) -> None:
     found = inspected([database])
     assert found.card is not None
-    assert (found.card.format, found.card.flow, found.card.verdict, bool(found.card.run)) == ("halfway", "ORDERS", Verdict.LIMITED, True)
+    assert (found.card.format, found.card.flow, found.card.verdict, bool(found.card.run)) == ("halfway", "ORDERS", Verdict.STOP, True)
     assert [line.span.at for line in found.card.lines] == [f"ORDERS v1.{name}" for name in ("CHARGE", "BOOK", "TELL")]
     assert found.skipped == ()
 

@@ -71,7 +71,7 @@ def test_the_card_is_that_of_the_same_runs_in_a_file(address: str, reader: str, 
     file = inspect(f"sqlite:///{database}", "--json")
     for url in (address, reader):
         server = inspect(url, "--json")
-        assert server.exit_code == file.exit_code == 10
+        assert server.exit_code == file.exit_code == 20
         assert json.loads(server.stdout.replace(shown(url), database.as_posix())) == json.loads(file.stdout)
     (tmp_path / "flow.py").write_text(FILE)
     with_log = [inspect(tmp_path / "flow.py", "--run", one).stdout for one in (database, reader)]

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from halfway.cli.i18n import _
+from halfway.cli.i18n import _, translated
 from halfway.cli.output import clean
 from halfway.inspection.gathering import Skip
 from halfway.inspection.inspecting import Inspection
@@ -76,7 +76,7 @@ def _missed(missed: Sequence[Skip]) -> Iterator[str]:
         if skip.missing:
             yield _("{path} does not exist.").format(path=clean(skip.path))
         else:
-            yield _("{path} cannot be read: {why}.").format(path=clean(skip.path), why=clean(_(skip.why)).rstrip("."))
+            yield _("{path} cannot be read: {why}.").format(path=clean(skip.path), why=clean(translated(skip.why)).rstrip("."))
     if len(missed) > TOLD:
         yield _("And {n:,} more.").format(n=len(missed) - TOLD)
 
@@ -88,5 +88,5 @@ def _nothing(found: Inspection, paths: Sequence[Path | str]) -> Iterator[str]:
     none = _("No automation was found in {source}: there is no file to read.")
     yield {0: none, 1: one}.get(found.read, several).format(source=source, files=found.read)
     for skip in found.skipped[:TOLD]:
-        yield _("Not read: {path} ({reason}).").format(path=clean(skip.path), reason=quoted(_(skip.why)))
+        yield _("Not read: {path} ({reason}).").format(path=clean(skip.path), reason=quoted(translated(skip.why)))
     yield _("Name a workflow file, an export or a script.")

@@ -15,7 +15,7 @@ import click
 from halfway.cli.card_steps import said
 from halfway.cli.cards import Section, blocks, markdown, sections, wrapped
 from halfway.cli.given import Given, refuse_what_cannot_be_read, refuse_what_does_not_go_together
-from halfway.cli.i18n import _
+from halfway.cli.i18n import _, translated
 from halfway.cli.options import common
 from halfway.cli.output import chat, clean, heading, print_json
 from halfway.cli.retelling import NEAR, Retold, address, retold
@@ -175,7 +175,7 @@ def _print(found: Inspection, card: Card, form: str, *, everything: bool, words:
             for one in [card, *found.others] if everything else [card]:
                 _tell(sections(one, () if everything else found.others))
             for skip in found.skipped:
-                chat(_("not read: {path}: {why}").format(path=clean(skip.path), why=clean(_(skip.why))))
+                chat(_("not read: {path}: {why}").format(path=clean(skip.path), why=clean(translated(skip.why))))
     for entry in found.unmatched:
         place = f"{entry.shown} ({entry.at})" if entry.at else entry.shown
         chat(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -53,7 +53,9 @@ class Inspector:
         given = Given(gathered.sources | told.sources, self.knowledge)
         flows = [flow for source in gathered.sources.values() for flow in self._flows(source, given, gathered)]
         kept = [source for source in gathered.sources.values() if is_dump(source)]  # a database tells of its runs, too
-        runs = [run for source in (*told.sources.values(), *kept) for run in self._runs(source, given, told)]
+        logs_of = {source.path: list(self._runs(source, given, told)) for source in (*told.sources.values(), *kept)}
+        runs = [run for found in logs_of.values() for run in found]
+        told.skipped += _of_no_flow(flows, logs_of, told)
         cards = list(self._cards(flows, runs, given, suppressions, gathered))
         first = chosen(cards)
         skipped = (replace(one, path=shown_path(one.path), why=quoted(one.why)) for one in (*gathered.skipped, *told.skipped))
@@ -144,7 +146,16 @@ def _quoted(finding: Finding, given: Given) -> Finding:
     return replace(finding, facts=tuple(dict.fromkeys(facts)))
 
 
+def _of_no_flow(flows: Sequence[Flow], runs: Mapping[str, Sequence[RunLog]], told: Gathered) -> Iterator[Skip]:
+    """The logs that say nothing about what is inspected."""
+    for path, found in runs.items():
+        if path in told.sources and flows and found and all(_run_of(flow, found) is None for flow in flows):
+            name = quoted(found[0].name)
+            yield Skip(path, f"it tells of a run of {name}, and no flow of that name was read", named=path in told.named)
+
+
 def _run_of(flow: Flow, runs: Sequence[RunLog]) -> RunLog | None:
     """The newest attempt of a run of the flow; a log that names no flow is of the only one there is."""
-    same = [run for run in runs if run.format == flow.format and run.name in ("", flow.name, flow.id, flow.file)]
+    names = ("", flow.name, flow.id, flow.file)
+    same = [run for run in runs if run.format == flow.format and (run.name in names or flow.file.endswith(f"/{run.name}"))]
     return max(same, key=lambda run: run.attempt, default=None)
