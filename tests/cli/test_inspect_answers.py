@@ -384,6 +384,17 @@ def test_steps_of_which_the_same_is_said_share_a_line_with_the_gravest_first(pro
     assert "POST a4.example 외 3개" in inspect("many.sh", "--lang", "ko").stdout
 
 
+def test_what_is_left_out_is_shown_by_the_option_that_is_named(project: Path) -> None:
+    calls = "".join(f"curl -X POST https://a{number}.example\n" for number in range(12))
+    for number in range(10):
+        (project / f"{number}.sh").write_text(f"#!/bin/bash\n{calls}")
+    shown = inspect("0.sh", *(f"{number}.sh" for number in range(1, 10))).stdout
+    assert section(shown, "Other flows")[-1] == "and 1 more: --all"
+    left = re.fullmatch(r"and (\d+) more: --format json", section(shown, "Other findings")[-1])
+    assert left is not None
+    assert len(told("0.sh", "--json")["card"]["findings"]) == 8 + int(left[1])
+
+
 def test_markdown_calls_nobody_and_makes_no_list_of_a_name(project: Path) -> None:
     alone = ORDERS.partition("      - name: Tell")[0]
     (project / "named.yml").write_text(alone.replace("name: Ship", 'name: "- @team &lt;b&gt; ~~x~~ ![x](https://a.example)"'))

@@ -56,9 +56,9 @@ def sections(card: Card, others: Sequence[Card]) -> Iterator[Section]:
     yield Section(_("Verdict"), tuple(_verdict(card)))
     yield Section(_("Next step (it only reads)"), (said(card.next),))
     if card.others:
-        yield Section(_("Other findings"), tuple(_short(one) for one in card.others[:OTHERS]) + _more(len(card.others)))
+        yield Section(_("Other findings"), tuple(_short(one) for one in card.others[:OTHERS]) + _more(len(card.others), "--format json"))
     if others:
-        yield Section(_("Other flows"), tuple(_flow(one) for one in others[:OTHERS]) + _more(len(others)))
+        yield Section(_("Other flows"), tuple(_flow(one) for one in others[:OTHERS]) + _more(len(others), "--all"))
 
 
 def _target(card: Card) -> Iterator[str]:
@@ -125,8 +125,8 @@ def _flow(card: Card) -> str:
     return f"{_(VERDICTS[card.verdict])}  {rule}  {card.file}  {card.name}"
 
 
-def _more(number: int) -> tuple[str, ...]:
-    return (_("and {n:,} more: --all").format(n=number - OTHERS),) if number > OTHERS else ()
+def _more(number: int, shown_by: str) -> tuple[str, ...]:
+    return (_("and {n:,} more: {option}").format(n=number - OTHERS, option=shown_by),) if number > OTHERS else ()
 
 
 def markdown(card: Card, others: Sequence[Card]) -> str:
