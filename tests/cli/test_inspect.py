@@ -178,9 +178,11 @@ def test_what_cannot_be_read_is_told_and_exits_with_2(tmp_path: Path, content: b
 
 def test_a_file_that_is_broken_is_told_beside_the_others(flows: Path) -> None:
     (flows / "broken.yml").write_text("jobs: [")
+    (flows / "gone.yml").symlink_to(flows / "nowhere.yml")
     result = inspect(flows)
     assert result.exit_code == 20
     assert "broken.yml: line 1: " in result.stderr
+    assert "gone.yml: it is no file" in result.stderr
 
 
 def test_nothing_to_read_is_a_mistake_of_usage() -> None:

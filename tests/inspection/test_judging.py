@@ -341,6 +341,8 @@ def test_every_next_step_only_reads() -> None:
     assert all(command.startswith(ALLOWED) for command in commands)
     case = Case(flow(step(effect(Kind.CREATE))), Base(), log(Outcome.UNKNOWN))
     assert next_step(case, judge(case, [])) == Said("gh run view {run} --log-failed", {"run": "7"})
+    known = replace(case, run=log(Outcome.LANDED))
+    assert next_step(known, judge(known, [])).text == BY_FORMAT["github-actions"].text
 
 
 def test_every_look_at_an_action_is_at_one_that_is_known() -> None:

@@ -128,7 +128,7 @@ def next_step(case: Case, judged: Judgement) -> Said:
     command = "" if step is None else _command(step)
     if command:
         return Said(command)
-    if case.run is not None and case.flow.format == "github-actions":
+    if case.run is not None and doubtful and case.flow.format == "github-actions":
         return Said("gh run view {run} --log-failed", {"run": case.run.id})
     found = BY_FORMAT.get(case.flow.extra.get("engine", ""), BY_FORMAT.get(case.flow.format, ANYTHING_ELSE))
     return Said(found.text, {"file": case.flow.file.rpartition("/")[2], "flow": case.flow.id})
