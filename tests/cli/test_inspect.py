@@ -230,6 +230,16 @@ def test_a_log_of_another_flow_is_an_error(flows: Path) -> None:
     assert told(inspect(flows / ".github" / "workflows" / "nightly.yml", "--run", log, "--json"))["card"]["target"]["run"] == "7"
 
 
+def test_a_history_is_of_the_only_machine_though_it_was_deployed_under_another_name(flows: Path) -> None:
+    keep = {"Type": "Task", "Resource": "arn:aws:states:::dynamodb:putItem", "End": True}
+    (flows / "orders.asl.json").write_text(json.dumps({"StartAt": "Keep", "States": {"Keep": keep}}))
+    version = "arn:aws:states:eu-west-1:111122223333:stateMachine:ShopOrders:3"
+    begun = {"id": 1, "previousEventId": 0, "type": "ExecutionStarted", "executionStartedEventDetails": {"stateMachineVersionArn": version}}
+    (flows / "history.json").write_text(json.dumps({"events": [begun]}))
+    result = inspect(flows / "orders.asl.json", "--run", flows / "history.json", "--json")
+    assert told(result)["card"]["target"]["run"] == "history.json"
+
+
 def test_an_address_is_not_followed(flows: Path) -> None:
     result = inspect("https://code.example/team/shop.git")
     assert (result.exit_code, "Addresses are not followed: clone it first, and name the folder." in result.stderr) == (2, True)

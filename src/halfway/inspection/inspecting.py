@@ -22,6 +22,7 @@ MOST_STEPS = 1_000  # of a flow
 MOST_FLOWS = 1_000  # of a file
 MOST_IN_FILE = 3_000  # steps of all of them
 READ_AS = {".yml": "yaml", ".yaml": "yaml", ".json": "json", ".py": "python"}
+NAMED_LATER = frozenset({"step-functions"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +100,12 @@ class Inspector:
     ) -> Iterator[Card]:
         for flow in flows:
             try:
-                yield self._card(flow, runs, given, suppressions)
+                yield self._card(flow, runs, given, suppressions, alone=_is_alone(flow, flows))
             except Exception as error:
                 gathered.skipped.append(Skip(flow.file, f"{flow.format}: {_why(error)}"))
 
-    def _card(self, flow: Flow, runs: Sequence[RunLog], given: Given, suppressions: Suppressions | None) -> Card:
-        case = Case(flow, self.knowledge, _run_of(flow, runs))
+    def _card(self, flow: Flow, runs: Sequence[RunLog], given: Given, suppressions: Suppressions | None, *, alone: bool = False) -> Card:
+        case = Case(flow, self.knowledge, _run_of(flow, runs, alone=alone))
         found = weighed(case, [_quoted(finding, given) for finding in self.findings(case)], suppressions)
         return card_of(case, judge(case, found.counted, found.accepted), self.rules, found.told)
 
@@ -149,13 +150,18 @@ def _quoted(finding: Finding, given: Given) -> Finding:
 def _of_no_flow(flows: Sequence[Flow], runs: Mapping[str, Sequence[RunLog]], told: Gathered) -> Iterator[Skip]:
     """The logs that say nothing about what is inspected."""
     for path, found in runs.items():
-        if path in told.sources and flows and found and all(_run_of(flow, found) is None for flow in flows):
+        if path in told.sources and flows and found and all(_run_of(flow, found, alone=_is_alone(flow, flows)) is None for flow in flows):
             name = quoted(found[0].name)
             yield Skip(path, f"it tells of a run of {name}, and no flow of that name was read", named=path in told.named)
 
 
-def _run_of(flow: Flow, runs: Sequence[RunLog]) -> RunLog | None:
+def _is_alone(flow: Flow, flows: Sequence[Flow]) -> bool:
+    """Whether a log can be of this one only, though its engine calls it otherwise than its file: it is given a name when it is deployed."""
+    return flow.format in NAMED_LATER and sum(one.format == flow.format for one in flows) == 1
+
+
+def _run_of(flow: Flow, runs: Sequence[RunLog], *, alone: bool) -> RunLog | None:
     """The newest attempt of a run of the flow; a log that names no flow is of the only one there is."""
     names = ("", flow.name, flow.id, flow.file)
-    same = [run for run in runs if run.format == flow.format and (run.name in names or flow.file.endswith(f"/{run.name}"))]
+    same = [run for run in runs if run.format == flow.format and (alone or run.name in names or flow.file.endswith(f"/{run.name}"))]
     return max(same, key=lambda run: run.attempt, default=None)
