@@ -34,6 +34,8 @@ def test_a_line_without_a_lock_over_a_script_that_was_not_given() -> None:
 def test_a_line_that_is_called_after_an_address_hides_what_is_secret_in_it() -> None:
     flow = read(READER, "crontab", "* * * * * https://hooks.slack.com/services/T0AB1/B0CD2/zzYYxx99.lock\n")[0]
     assert "zzYY" not in flow.id + flow.name
+    [step] = read(READER, "crontab", "* * * * * /opt/send.sh /srv/jane.doe%40shop.example\n")[0].steps
+    assert "jane" not in step.name + step.quote
 
 
 def test_a_lock_a_limit_and_two_commands() -> None:

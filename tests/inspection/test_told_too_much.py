@@ -506,3 +506,12 @@ def test_whoever_queues_a_task_has_decided(tmp_path: Path) -> None:
         .replace("send_mail(order)", "send_mail('a', 'b', 'c', [order])")
     )
     assert told(tmp_path, "tasks.py", mailed)["R-32"] == ["LOW"]
+
+
+def test_an_action_that_is_an_address_hides_who_logs_in(tmp_path: Path) -> None:
+    path = tmp_path / ".github/workflows/ci.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text(workflow("- uses: acme/publish-https://jane.doe:hunter2pass@db.shop.example/x"))
+    (flow,) = INSPECTOR.inspect([path]).flows
+    (step,) = flow.steps
+    assert "hunter2" not in step.name + step.quote

@@ -25,8 +25,8 @@ _BY_FORM = re.compile(
         r"glpat-[\w-]{16,}",
         r"(?<![A-Za-z0-9])SG\.[\w-]{16,}\.[\w-]{16,}",
         r"(?<![A-Za-z0-9])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
-        r"https://hooks\.slack\.com/services/\S+",
-        r"https://discord(?:app)?\.com/api/webhooks/\S+",
+        r"(?:https)?(?:://)?hooks\.slack\.com/services/\S+",
+        r"(?:https)?(?:://)?discord(?:app)?\.com/api/webhooks/\S+",
     ))
 )  # fmt: skip
 _AT = r"(?:[@\uff20\ufe6b]|%(?:25)*40|&#(?:64|x40);|\\u0040|\\x40)"

@@ -14,7 +14,7 @@ from halfway.inspection.formats import Given, Reader
 from halfway.inspection.formats.command_steps import Around, Line, in_order, steps_of
 from halfway.inspection.formats.commands import Command, commands
 from halfway.inspection.model import Fact, Flow, Guard, Repeater, Repeating, RunLog, Span, Starting, Trigger
-from halfway.inspection.quoting import holds_secret, quoted
+from halfway.inspection.quoting import holds_secret, quoted, safe
 from halfway.inspection.source import Source
 
 NAME = "crontab"
@@ -94,7 +94,8 @@ def _entries(source: Source) -> list[_Entry]:
 def _flow(source: Source, given: Given, entry: _Entry) -> Flow:
     span = source.span(entry.number)
     # In a crontab an unescaped % ends the command; what follows is its input.
-    text = re.split(r"(?<!\\)%", entry.command)[0].replace("\\%", "%")
+    # An address of a person may hold one, too.
+    text = re.split(r"(?<!\\)%", safe(entry.command) if "%40" in entry.command else entry.command)[0].replace("\\%", "%")
     found = commands(text)
     boots = entry.schedule == "@reboot"
     repeater = Repeater(Repeating.RESTART if boots else Repeating.SCHEDULE, True, None, span)

@@ -13,7 +13,7 @@ from halfway.inspection.formats.bash.origin import Origin, varies, worst
 from halfway.inspection.formats.bash.steps import NAMED, drafts, unknown_effect
 from halfway.inspection.formats.sequence import Draft, slug
 from halfway.inspection.model import Bearing, Effect, Fact, Identity, Kind, Mark, Receiver, Repeat, Span, Step, Unread, When
-from halfway.inspection.quoting import quoted
+from halfway.inspection.quoting import quoted, safe
 from halfway.inspection.source import Node, Source, Unreadable, expressions
 
 HERE = ("./", "$/")
@@ -82,7 +82,8 @@ _READS = ("get", "list", "check", "compare", "download")
 
 def told(uses: str) -> str:
     """The name of an action without its version."""
-    return uses.split("@", 1)[0]
+    # The user part of an address ends with an @, too.
+    return (safe(uses) if "://" in uses and not uses.startswith("docker:") else uses).split("@", 1)[0]
 
 
 def action(step: Node, uses: str, inputs: Mapping[str, Node], frame: Frame) -> Iterator[Draft]:
