@@ -79,6 +79,7 @@ def test_a_reference_to_a_secret_is_none(text: str) -> None:
         "to: '+82 10-1234-5678'",
         "call 010-1234-5678",
         "https://docs.acme.+82 10-1234-5678/x",
+        "mcp__+82 10-1234-5678",
         "id 900101-1234567",
     ],
 )

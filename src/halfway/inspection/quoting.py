@@ -35,7 +35,7 @@ _OF_PERSONS = re.compile(
     "|".join((
         # An address of a person, also as it stands within another address; what ends in a number is a version.
         rf"(?<![\w.+%-])[\w.+%-]+{_AT}[\w-]+(?:{_DOT}[\w-]+)*{_DOT}[^\W\d_]{{2,}}",
-        r"(?<!\w)\+\d[\d ()-]{7,}\d",  # a telephone number
+        r"(?<![A-Za-z0-9])\+\d[\d ()-]{7,}\d",  # a telephone number
         r"\b(?:01[016789]-?|1[016789]-)\d{3,4}-?\d{4}\b",
         r"\b\d{6}-[1-4]\d{6}\b",  # a Korean resident's number
     ))
