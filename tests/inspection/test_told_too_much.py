@@ -202,6 +202,10 @@ CAUGHT = """
 ASKING = "https://api.shop.example/graphql"
 TRANSCRIPT = '{"query": "query Transcript($id: String!) { transcript(id: $id) { title } }"}'
 SCRIPT = '["sh", "-c", "set -e\\nfor id in $(cat ids); do\\n  curl -X POST https://shop.example/orders/$id\\ndone\\n"]'
+ONLY_OF_PULLS = """- run: gh issue comment 1 --body x
+  if: github.event_name == 'pull_request' && (needs.a.outputs.b == '' || needs.a.outputs.c == '')
+"""
+ALARM = "- run: rclone sync ./exports warehouse:exports\n- if: failure()\n  run: gh issue {}\n"
 COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1, body: 'no'})"
 
 
@@ -250,6 +254,10 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         # it ends itself; what is thrown as an error with a name has been answered
         ("ci.yml", workflow("- uses: goreleaser/goreleaser-action@v6").replace("    timeout-minutes: 9\n", ""), "R-15"),
         ("p.bpmn", CAUGHT.format('errorRef="duplicate"'), "R-14"),
+        # only another start than the clock does it; a remark below what is open; a tool with a limit of its own
+        ("ci.yml", workflow(ONLY_OF_PULLS, "{schedule: [{cron: '1 1 * * *'}], pull_request: {}}"), "R-29"),
+        ("ci.yml", workflow(ALARM.format("comment 1 --body x"), "{schedule: [{cron: '1 1 * * *'}]}"), "R-30"),
+        ("ci.yml", workflow("- run: flux push artifact oci://x").replace("    timeout-minutes: 9\n", ""), "R-15"),
         # an answer in a chat, to whoever the event names
         ("x.json", node("whatsApp", "webhook", operation="send", recipientPhoneNumber="={{ $json.body.from }}", textBody="ok"), "R-32"),
         # one clicks, in the editor; a loop queues what it has looked for; an operator that says that it gets rows
@@ -425,6 +433,8 @@ def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
         ("dag.py", dag("DAG('x')", "ShopSqlOperator(task_id='rename')"), "R-44"),
         ("ci.yml", workflow("- uses: softprops/action-gh-release@v2").replace("    timeout-minutes: 9\n", ""), "R-15"),
         ("p.bpmn", CAUGHT.format(""), "R-14"),
+        ("ci.yml", workflow(ONLY_OF_PULLS.replace("'pull_request' &&", "'schedule' &&"), "{schedule: [{cron: '1 1 * * *'}]}"), "R-29"),
+        ("ci.yml", workflow(ALARM.format("create --title x --body y"), "{schedule: [{cron: '1 1 * * *'}]}"), "R-30"),
         # what a shell of several lines does, a tool that is told to, a program of its own; an action that is given a secret
         ("job.yaml", job(SCRIPT), "R-37"),
         ("job.yaml", job('["sh", "-c", "cat ids | xargs -n 1 -I{} curl -X POST https://shop.example/orders/{}"]'), "R-37"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import OnError, Step
-from halfway.inspection.rules.common import again_at, exposed, found, line, retries
+from halfway.inspection.rules.common import again_at, exposed, found, line, only_tells, retries
 from halfway.inspection.ways import Ways
 
 TWICE = "When the answer of {undo} is lost, it is done again, and {what} is taken back a second time."
@@ -20,7 +20,7 @@ def check(case: Case) -> Iterator[Finding]:
     """Once of each undo, at the first of the effects that it takes back."""
     ways, said = case.ways, set[str]()
     for step in ways.outward():
-        back = _back(ways, step)
+        back = None if only_tells(step) else _back(ways, step)  # what was said stays said
         finding = _at(ways, step, back) if back is not None and back.id not in said else None
         if finding is not None and back is not None:
             said.add(back.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
@@ -13,12 +14,14 @@ SCHEDULED = "When {what} fails, nothing in the files tells anybody: at most the 
 WATCHED = frozenset({"github-actions"})
 """Here the one who starts a run hears of its failure; of one that the clock or a program has started nobody may."""
 STARTS = frozenset({Repeating.MANUAL, Repeating.SCHEDULE, Repeating.REDELIVERY, Repeating.RESTART})
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+_EVENT = re.compile(r"github\.event_name\s*==\s*['\"](\w+)")
 ALONE = frozenset({Starting.SCHEDULE, Starting.EVENT, Starting.POLL})
 
 
 def check(case: Case) -> Iterator[Finding]:
     flow = case.flow
-    steps = tuple(one for one in case.ways.outward() if not _by_hand(flow, one))
+    steps = tuple(one for one in case.ways.outward() if not _by_hand(flow, one) and not _of_other_starts(flow, one))
     step = next((one for one in steps if not tells_team(one)), steps[0] if steps else None)
     if step is None or not flow.enabled or not flow.notice_expected or _somebody_hears(flow):
         return
@@ -28,6 +31,14 @@ def check(case: Case) -> Iterator[Finding]:
     # Who has written to a bot sees that no answer comes.
     severity = Severity.LOW if tells_team(step) or all(answers(flow, one) for one in steps) else Severity.MEDIUM
     yield Finding(rule=RULE.id, severity=severity, span=flow.span, facts=(line(step), *starts), inference=inference)
+
+
+def _of_other_starts(flow: Flow, step: Step) -> bool:
+    """Whether its condition asks for another start than the clock, where only the clock starts the flow by itself."""
+    asked = _IN_BRACKETS.sub("", step.condition)
+    events = _EVENT.findall(asked) if "||" not in asked else []
+    alone = {one.kind for one in flow.triggers} & ALONE
+    return bool(events) and "schedule" not in events and alone == {Starting.SCHEDULE}
 
 
 def _by_hand(flow: Flow, step: Step) -> bool:

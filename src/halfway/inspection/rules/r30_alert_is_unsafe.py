@@ -19,7 +19,9 @@ def check(case: Case) -> Iterator[Finding]:
     notices = [step for step in ways.outward() if Mark.FAILURE_NOTICE in step.marks]
     for step in notices:
         repeated = _repeated(case, ways, step)
-        if Kind.CREATE in kinds(step) and exposed(step) and repeated:
+        # A remark stands below the one that is open.
+        remark = step.effect is not None and step.effect.action == "github.comment"
+        if Kind.CREATE in kinds(step) and not remark and exposed(step) and repeated:
             yield found(RULE.id, Severity.MEDIUM, step, EACH, *repeated)
         elif len(notices) == 1 and step.on_error is OnError.SWALLOW:
             yield found(RULE.id, Severity.MEDIUM, step, UNHEARD)

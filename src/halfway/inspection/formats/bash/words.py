@@ -84,6 +84,7 @@ _MODULES = frozenset({
     "uv", "nltk", "spacy", "ipykernel",
     "pre_commit", "playwright", "py_compile", "cProfile", "bandit", "pylint", "pyright", "setuptools", "wheel", "poetry", "hatch",
 })  # fmt: skip
+_OWN_LIMITS = {"flux": 300.0, "goreleaser": 3600.0}  # seconds, where no option says otherwise
 _INTERPRETERS = frozenset({"bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "php"})
 _STARTERS = frozenset({"java", "rake", "artisan"})
 # A program that nobody knows, told to do what goes outside.
@@ -256,7 +257,9 @@ def own_retry(words: Sequence[str]) -> tuple[int | None, bool] | None:
 
 
 def own_timeout(words: Sequence[str]) -> float | None:
-    """The longest time that a request may take."""
+    """The longest time that a request may take, or a tool that has a limit of its own."""
+    if _base(words[0]) in _OWN_LIMITS and not any(word.startswith("--timeout") for word in words):
+        return _OWN_LIMITS[_base(words[0])]
     for place, word in enumerate(words):
         match = re.match(r"^(?:--max-time|-m|--timeout|--read-timeout|--cli-read-timeout)(?:[= ]?(\d+(?:\.\d+)?))?$", word)
         if match and _base(words[0]) in ("curl", "wget", "aws", "http", "https"):
