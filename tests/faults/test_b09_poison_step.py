@@ -54,9 +54,15 @@ def out_of_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
+def segfault() -> None:
+    """Any thread may be the one that the signal reaches; this one does not go on until it has."""
+    os.kill(os.getpid(), signal.SIGSEGV)
+    threading.Event().wait()
+
+
 DEATHS: dict[str, Callable[[], object]] = {
     "exit": lambda: os._exit(137),
-    "segfault": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "segfault": segfault,
     "memory": out_of_memory,
 }
 
