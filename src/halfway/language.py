@@ -25,9 +25,9 @@ _language: ContextVar[str] = ContextVar("halfway_language", default="")
 
 def speak(language: str | None = None) -> None:
     """Chooses the language: this one, else HALFWAY_LANG, else the locale."""
-    wanted = language or os.environ.get("HALFWAY_LANG") or _of_locale()
-    _language.set(wanted)
-    _catalogue.set(gettext.translation(DOMAIN, FOLDER, _spellings(wanted), fallback=True))
+    chosen = wanted(language)
+    _language.set(chosen)
+    _catalogue.set(gettext.translation(DOMAIN, FOLDER, spellings(chosen), fallback=True))
 
 
 def language() -> str:
@@ -78,11 +78,13 @@ def _pattern(template: str) -> re.Pattern[str]:
     return re.compile("(.+?)".join(map(re.escape, re.split(r"\{\d\}", template))), re.DOTALL)
 
 
-def _of_locale() -> str:
-    return next((found for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (found := os.environ.get(name))), "")
+def wanted(language: str | None) -> str:
+    """This language, else HALFWAY_LANG, else the locale; empty if nothing says one."""
+    names = ("HALFWAY_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
+    return language or next((found for name in names if (found := os.environ.get(name))), "")
 
 
-def _spellings(language: str) -> list[str]:
+def spellings(language: str) -> list[str]:
     """`ko_KR.UTF-8` is `ko_KR`, then `ko`; nothing that could be a path."""
     match = re.match(r"([A-Za-z]{2,3})(?:[_-]([A-Za-z]{2}))?(?:[.@]|$)", language)
     if match is None:

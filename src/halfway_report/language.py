@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gettext
-import os
 import re
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import halfway
-from halfway.command import translated
+from halfway.command import spellings, translated, wanted
 from halfway.errors import Told
 
 Translate: TypeAlias = Callable[[str], str]
@@ -34,7 +33,7 @@ def translator(lang: str) -> Translate:
 
 def speak(lang: str | None = None) -> None:
     """Chooses the language of the command: this one, else HALFWAY_LANG, else the locale."""
-    _catalogue.set(_catalogue_of(lang or os.environ.get("HALFWAY_LANG") or _of_locale()))
+    _catalogue.set(_catalogue_of(wanted(lang)))
 
 
 def _(text: str) -> str:
@@ -63,20 +62,7 @@ def _templates(catalogue: gettext.NullTranslations) -> tuple[str, ...]:
 
 @cache
 def _catalogue_of(lang: str) -> gettext.NullTranslations:
-    spellings = _spellings(lang)
-    catalogue = gettext.translation(DOMAIN, _CATALOGUES, languages=spellings, fallback=True)
-    catalogue.add_fallback(gettext.translation(DOMAIN, _CATALOGUES_OF_HALFWAY, languages=spellings, fallback=True))
+    languages = spellings(lang)
+    catalogue = gettext.translation(DOMAIN, _CATALOGUES, languages=languages, fallback=True)
+    catalogue.add_fallback(gettext.translation(DOMAIN, _CATALOGUES_OF_HALFWAY, languages=languages, fallback=True))
     return catalogue
-
-
-def _of_locale() -> str:
-    return next((found for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (found := os.environ.get(name))), "")
-
-
-def _spellings(lang: str) -> list[str]:
-    """`ko_KR.UTF-8` is `ko_KR`, then `ko`; nothing that could be a path."""
-    match = re.match(r"([A-Za-z]{2,3})(?:[_-]([A-Za-z]{2}))?(?:[.@]|$)", lang)
-    if match is None:
-        return []
-    short = match[1].lower()
-    return [f"{short}_{match[2].upper()}", short] if match[2] else [short]
