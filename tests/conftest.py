@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from halfway.domain.spec import DAY, SECOND
 from halfway.store import Store, migrate, open_store
 from tests.databases import Postgres, command
 from tests.engine.harness import Harness
@@ -81,6 +82,14 @@ def url(request: pytest.FixtureRequest) -> str:
 def store(url: str, tmp_path: Path) -> Iterator[Store]:
     opened = open_store(url, create=True, artifacts=str(tmp_path / "artifacts"))
     yield opened
+    opened.close()
+
+
+@pytest.fixture
+def begun_day(url: str) -> None:
+    """The clock of the database has just passed a midnight of UTC: no tick becomes due by itself while a test runs."""
+    opened = open_store(url)
+    opened.advance_clock(DAY - opened.now() % DAY + SECOND)
     opened.close()
 
 

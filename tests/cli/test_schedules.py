@@ -50,6 +50,8 @@ app = Halfway("URL", workflows=[reports], settings=times)
 """
 WHY = ("--reason", "holidays")
 
+pytestmark = pytest.mark.usefixtures("begun_day")
+
 
 @pytest.fixture
 def timed(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:

@@ -22,6 +22,8 @@ from tests.engine.test_races import lost_connection
 DAY = timedelta(days=1)
 A_DAY = 24 * 3600.0  # moving the clock by it makes exactly one tick due
 
+pytestmark = pytest.mark.usefixtures("begun_day")
+
 
 def of_the_day(due: datetime) -> Order:
     return Order(id=due.date().isoformat())

@@ -21,6 +21,8 @@ FLOWS = "tests.faults.test_b17_two_schedulers:flows"
 HOUR = timedelta(hours=1)
 TICKS = 16
 
+pytestmark = pytest.mark.usefixtures("begun_day")
+
 
 def flows(url: str, ledger: Ledger) -> list[Workflow[Any]]:
     """Every hour a run, which writes down the time for which it was started."""

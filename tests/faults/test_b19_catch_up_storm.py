@@ -23,6 +23,8 @@ FLOWS = "tests.faults.test_b19_catch_up_storm:flows"
 OUTAGE = 78 * 60.0
 LIMIT = 20
 
+pytestmark = pytest.mark.usefixtures("begun_day")
+
 
 def flows(url: str, ledger: Ledger) -> list[Workflow[Any]]:
     """One workflow for each way to catch up."""

@@ -19,6 +19,8 @@ from tests.store.world import TWO, new_run, start
 TICK = ScheduleSpec(name="TICK", zone="UTC", every=MINUTE)
 TIMED = replace(TWO, type="timed", schedules=(TICK,))
 
+pytestmark = pytest.mark.usefixtures("begun_day")
+
 
 def audit(action: str = "schedule-pause") -> Audit:
     return Audit(new_id(), "kim", action, "because", None, None)
