@@ -35,6 +35,7 @@ from halfway.inspection.model import (
 from halfway.inspection.quoting import holds_secret, quoted
 from halfway.inspection.source import Node, Source
 
+HOOK_ENDS_AFTER = 600.0  # seconds; the default of every hook of Claude Code
 NAME = "agents"
 _PERMITTED = re.compile(r"^(\w[\w-]*)(?:\((.*)\))?$", re.DOTALL)
 _READING = frozenset({"Read", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "TodoWrite", "NotebookRead", "Task", "Skill", "BashOutput"})
@@ -221,7 +222,7 @@ def _hooks(source: Source, root: Node, given: Given) -> Iterator[Step]:
                 node = hook.get("command")
                 if node.text:
                     loop = Repeater(Repeating.LOOP, True, None, node.span, default=True)
-                    timeout = hook.get("timeout").number
+                    timeout = hook.get("timeout").number or HOOK_ENDS_AFTER
                     around = Around(unit=f"hook {event}", repeaters=(loop,), timeout=timeout, extra={"hook": event})
                     yield from steps_of([Line(source, node.span, commands(node.text))], given, around)
 

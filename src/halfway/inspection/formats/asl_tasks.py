@@ -20,6 +20,7 @@ _KEY = re.compile(
 )
 _STABLE = re.compile(r"\$\$\.Execution|\$states\.context\.Execution|\$states\.input|\$\.\w|\$[a-z]\w*")
 _QUEUES = frozenset({"events:putEvents", "sqs:sendMessage", "kinesis:putRecord"})
+_PARENT = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID"  # what ties two executions together in the console
 _OWN_END = re.compile(r"^(?:MaxRuntimeInSeconds|Timeout(?:InMinutes|InSeconds|Minutes|Seconds)?|AttemptDurationSeconds)(?:\.\$)?$")
 _EXECUTION = re.compile(r"\$\$\.Execution\.(?:Id|Name)|\$states\.context\.Execution\.(?:Id|Name)")
 _ADDRESS = re.compile(r"^(?:PhoneNumber|ToAddresses|CcAddresses|DestinationPhoneNumber|To|Recipient)(?:\.\$)?$")
@@ -53,9 +54,10 @@ def identity_of(node: Node, effect: Effect | None) -> Identity | None:
     for key, value in _entries(given_to(node), 0):
         if _KEY.match(key) or (key.removesuffix(".$") == "Name" and service.endswith(":startExecution")):
             return Identity(bearing(value.text, _STABLE), quoted(value.text), value.span)
-    said = next((value for _, value in _entries(given_to(node), 0) if _EXECUTION.search(value.text)), None)
-    if said is not None and service in _QUEUES:
-        return Identity(Bearing.STABLE, quoted(said.text), said.span)  # whoever takes it from the queue can tell a second one by it
+    entries = _entries(given_to(node), 0)
+    said = next((value for key, value in entries if _EXECUTION.search(value.text) and not key.startswith(_PARENT)), None)
+    if said is not None and (service in _QUEUES or service.startswith("states:startExecution")):
+        return Identity(Bearing.STABLE, quoted(said.text), said.span)  # whoever takes it can tell a second one by it
     if opaque_of(node) is not None:
         return Identity(Bearing.UNKNOWN, "", node.get("Resource").span)
     return Identity(Bearing.NONE, "", node.get("Resource").span)

@@ -40,6 +40,8 @@ _ANY_FAILURE = re.compile(r"(?i)fail|timeout|technical|exception|unknown|any|^er
 DRAWING = "none of its processes can be executed: it is a drawing, which no engine runs"
 CONNECTOR_ENDS_AFTER = 40.0  # seconds; the defaults of a connector of Camunda 8, to connect and to read
 _SPACE = "http://www.omg.org/spec/BPMN/20100524/MODEL"
+# In Camunda 7 their code runs inside the transaction of the engine: a timer fires when it is over.
+_IN_PROCESS = frozenset({"serviceTask", "sendTask", "scriptTask", "businessRuleTask"})
 _EFFECTLESS = frozenset({"userTask", "manualTask", "receiveTask", "task", "scriptTask", "businessRuleTask", "intermediateCatchEvent"})
 
 
@@ -152,7 +154,7 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         identity=identity_of(node, effect, opaque),
         repeaters=tuple(_repeaters(reading, node)),
         timeout=timer[0] if timer else None,
-        timeout_known=timer[0] is not None if timer is not None else not (_is_reminded(process, node) or _is_ended_around(process, node)),
+        timeout_known=timer[0] is not None if timer is not None else _may_hang(reading, node),
         ends_after=CONNECTOR_ENDS_AFTER if reading.zeebe and "url" in inputs(node) else None,
         on_error=OnError.ROUTE if routed else OnError.STOP,
         kept=kept(node),
@@ -213,6 +215,13 @@ def _timer(process: Process, node: Element) -> tuple[float | None, Element] | No
             # A date or an expression is an end too, only its length cannot be read.
             return (seconds(length.text) if length is not None else None), event
     return None
+
+
+def _may_hang(reading: _Reading, node: Element) -> bool:
+    """Whether nothing ends it or tells of it, where a timer could: an event has no place for one, and code of the engine's own none for its end."""
+    if node.name in ("intermediateThrowEvent", "endEvent") or _is_reminded(reading.process, node) or _is_ended_around(reading.process, node):
+        return False
+    return reading.zeebe or node.name not in _IN_PROCESS or is_external(node)
 
 
 def _is_ended_around(process: Process, node: Element) -> bool:

@@ -207,7 +207,9 @@ def _task(state: State, machine: Machine, found: _Found, given: Given, order: in
     waits = ".waitForTaskToken" in resource.text or ":activity:" in resource.text
     timeout, known, facts = _timeout(node, source)
     # A call that is answered at once ends by itself, a function after minutes; only who waits for another's end may wait for ever.
-    known = timeout is not None or (known and not ends_by_itself(node) and (waits or ".sync" in resource.text))
+    # So does all that an execution waits for, where the execution has a limit itself.
+    open_end = not ends_by_itself(node) and (waits or ".sync" in resource.text) and not found.root.get("TimeoutSeconds")
+    known = timeout is not None or (known and open_end)
     heartbeat = node.get("HeartbeatSeconds")
     extra = {"resource": resource.text, "branch": "failure" if state.name in machine.failing else ""}
     if waits:

@@ -20,6 +20,7 @@ def check(case: Case) -> Iterator[Finding]:
     said: set[str] = set()
     # Who has started a program by hand sits in front of it, and sees that a command of it hangs.
     by_hand = is_by_hand(case.flow)
+    idle = not any(True for _ in case.ways.outward())  # nothing but the wait itself is open
     for step in case.ways.steps:
         waits = Mark.WAIT in step.marks
         if step.timeout is not None or not step.timeout_known or step.unit in said or not (waits or outward(step)):
@@ -31,7 +32,7 @@ def check(case: Case) -> Iterator[Finding]:
             harmless = not waits and repeatability(step) is Repeatable.PROVEN
             # Of work that is only known by its name nobody can say how much hangs on it.
             named = not waits and is_command(step)
-            severity = Severity.LOW if harmless or by_hand or named else Severity.MEDIUM
+            severity = Severity.LOW if harmless or by_hand or named or idle else Severity.MEDIUM
             yield found(RULE.id, severity, step, WAIT if waits else BY_HAND if by_hand else EFFECT)
         elif step.ends_after > SHORT:
             yield found(RULE.id, Severity.LOW, step, ENGINE, hours=f"{step.ends_after / 3600:g}")

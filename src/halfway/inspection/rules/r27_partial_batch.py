@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeat, Repeating, Step
-from halfway.inspection.rules.common import exposed, found, is_by_hand, is_command, is_queued, kinds, tells_team, told
+from halfway.inspection.rules.common import exposed, found, is_by_hand, is_command, is_queued, kinds, stops, tells_team, told
 
 REFUSED = "When {what} stops after some of its items, doing it again fails at the first that is there already, and the rest stays undone."
 TWICE = "When {what} stops after some of its items, doing it again does those a second time."
@@ -62,7 +62,8 @@ def _judged(step: Step) -> tuple[Severity, str] | None:
         return severity, TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
     if step.effect is not None and step.effect.repeat is Repeat.REJECTS and kinds(step) != DELETED:
         return Severity.MEDIUM, REFUSED
-    return (Severity.LOW, MISSING) if kinds(step) & SEEN else None
+    # Where its failure is passed over, the loop goes on with the next item.
+    return (Severity.LOW, MISSING) if kinds(step) & SEEN and stops(step) else None
 
 
 RULE = Rule(

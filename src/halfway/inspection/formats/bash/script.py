@@ -59,6 +59,7 @@ class Command:
     leaves: int = 0  # how many of them end the script, with what is within them
     fate: OnError = OnError.STOP
     failing: bool = False  # done only where another failed
+    aside: bool = False  # what comes next does not wait for it: `command &`
     trapped: str = ""  # the signal whose trap it is in
     wrapping: Wrapping = Wrapping()
 

@@ -134,7 +134,7 @@ def _step(command: Command, script: Script, frame: Frame, told: str) -> Step:
         quote=quoted(command.text),
         repeaters=(*_repeaters(command, frame), *frame.repeaters),
         timeout=min(limits, default=None),
-        timeout_known=frame.timeout_known or request or bool(limits),
+        timeout_known=not command.aside and (frame.timeout_known or request or bool(limits)),
         ends_after=frame.ends_after,
         on_error=_on_error(command, script, frame),
         gate=frame.gate,

@@ -42,6 +42,7 @@ class Around:
     leaves: int = 0
     fate: OnError | None = None  # None: as `set -e` says
     piped: bool = False
+    aside: bool = False  # what comes next does not wait for it
     followers: tuple[tuple[str, ...], ...] = ()
     failing: bool = False
     into: str = ""
@@ -121,7 +122,7 @@ class _Walk:
             if not child.is_named:
                 continue
             aside = place + 1 < len(children) and children[place + 1].type == "&"
-            self.visit(child, replace(around, fate=OnError.SWALLOW) if aside else around)
+            self.visit(child, replace(around, fate=OnError.SWALLOW, aside=True) if aside else around)
             if left := self._leaving(child):
                 around = replace(around, asked=around.asked + left)
 
@@ -335,7 +336,7 @@ class _Walk:
                 words=words, line=span[0], end=span[1], text=text, settings=settings, input=around.input, writes=around.writes,
                 followers=around.followers, into=around.into, loops=around.loops, functions=around.functions, asked=around.asked,
                 conditions=around.conditions, ways=around.ways, leaves=around.leaves,
-                fate=fate, failing=around.failing, trapped=around.trapped, wrapping=wrapping,
+                fate=fate, failing=around.failing, aside=around.aside, trapped=around.trapped, wrapping=wrapping,
             )
         )  # fmt: skip
 

@@ -285,7 +285,8 @@ def program(words: Sequence[str]) -> Program | None:
         return Program(told, False, told)
     if (
         "/" in words[0]
-        and not words[0].startswith(("/", "$", "~", "./$", "node_modules", "http"))
+        and not words[0].startswith(("/", "$", "~", "./$", "http"))
+        and "node_modules/" not in words[0]
         and not _WITHIN.search(words[0])
         and name not in ("gradlew", "mvnw")
     ):

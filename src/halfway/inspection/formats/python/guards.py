@@ -6,23 +6,38 @@ import ast
 import re
 
 from halfway.inspection.formats.python.effects import reads
-from halfway.inspection.formats.python.frames import Frame, dotted
+from halfway.inspection.formats.python.frames import Frame, calls, dotted
 from halfway.inspection.formats.python.retrying import leaves
 from halfway.inspection.knowledge import Knowledge
 from halfway.inspection.model import Span
 
 Look = tuple[Span, bool]  # where, and whether what it finds is proof
 _LAGGING = re.compile(r"(?i)(search|query|list|find|filter|index)")
+_LISTS = re.compile(r"^(?:get|list|iter|fetch|query|all|filter)(?:_\w+)?$")
 _STATE = re.compile(r"(?i)(^|_)(already\w*|sent|processed|paid|charged|notified|completed|handled|delivered|refunded|done)(_at|_on)?$")
 _STATE_WORD = re.compile(r"(?i)^(sent|processed|paid|charged|notified|completed|handled|delivered|refunded|done|success|succeeded)$")
 
 
-def guarded(node: ast.If, frame: Frame, knowledge: Knowledge) -> Look | None:
-    """The look that guards all that comes after an `if` that leaves."""
+def guarded(node: ast.stmt, frame: Frame, knowledge: Knowledge) -> Look | None:
+    """The look that guards all that comes after: an `if` that leaves, or a loop that returns when it has come upon the thing."""
+    if isinstance(node, ast.For):
+        return _searched(node, frame, knowledge)
+    if not isinstance(node, ast.If):
+        return None
     look = lookup(node.test, frame, knowledge)
     if look is None or not _goes(node.body):
         return None
     return look[0]
+
+
+def _searched(node: ast.For, frame: Frame, knowledge: Knowledge) -> Look | None:
+    """`for one in issues(): if one.title == title: return`."""
+    call = reads(node.iter, frame, knowledge) or next((one for one in calls(node.iter) if _LISTS.match(_last(one, frame))), None)
+    each = {one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)}
+    tests = [one.test for one in node.body if isinstance(one, ast.If) and any(isinstance(last, ast.Return) for last in one.body)]
+    compared = [one for test in tests for one in ast.walk(test) if isinstance(one, ast.Compare)]
+    known = any(isinstance(one, ast.Name) and one.id in each for compare in compared for one in ast.walk(compare))
+    return (frame.module.span(call), False) if call is not None and known else None
 
 
 def _goes(body: list[ast.stmt]) -> bool:
@@ -67,7 +82,11 @@ def _look(test: ast.expr, frame: Frame, knowledge: Knowledge) -> Look | None:
 
 
 def _told(call: ast.Call, frame: Frame) -> Look:
-    return frame.module.span(call), not _LAGGING.search(dotted(call.func, frame).rpartition(".")[2])
+    return frame.module.span(call), not _LAGGING.search(_last(call, frame))
+
+
+def _last(call: ast.Call, frame: Frame) -> str:
+    return dotted(call.func, frame).rpartition(".")[2]
 
 
 def _is_state(node: ast.Attribute | ast.Subscript, test: ast.expr) -> bool:

@@ -18,6 +18,7 @@ IMAGE = "What the image `{what}` does cannot be read from this file."
 FUNCTION = "The function `{what}` was not given, so that what it does cannot be read."
 OPERATOR = "What the operator `{what}` does is not known."
 SENSOR_ENDS_AFTER = 7 * 24 * 3600.0  # seconds; the default of every sensor
+_SUBDAG = "SubDagOperator"  # waits for its tasks as a sensor does
 _CHAT = re.compile(r"(?i)slack|teams|mattermost|pagerduty|opsgenie")  # where the own people are
 _IDLE = re.compile(r"(Empty|Dummy|Latest\w*|Branch\w*|ShortCircuit)Operator$")
 _WAITING = re.compile(r"(Sensor|SensorAsync)$")
@@ -45,6 +46,8 @@ def operator(call: ast.Call, name: str, task: str, around: Around, walk: Walk) -
     if keyword(call, "bash_command") is not None:
         _bash(call, task, around, walk)
         return
+    limit = number(keyword(call, "timeout"), around.frame)
+    around = replace(around, timeout=limit or around.timeout, ends_after=SENSOR_ENDS_AFTER if kind == _SUBDAG else around.ends_after)
     seen = _known(call, name, kind, around, walk)
     does = task.replace("download", "get", 1)
     if not seen.effect.certain and only_looks(does):

@@ -101,7 +101,7 @@ class Walk:
         for one in statements:
             self.statement = one
             self._statement(one, around)
-            if isinstance(one, ast.If) and (look := guarded(one, around.frame, self.knowledge)) is not None:
+            if (look := guarded(one, around.frame, self.knowledge)) is not None:
                 around = replace(around, guard=look)
 
     def _statement(self, node: ast.stmt, around: Around) -> None:
