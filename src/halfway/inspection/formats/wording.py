@@ -142,7 +142,24 @@ _LOOKING = frozenset(
 _PART = re.compile(r"^[${]*(?:aws)?(?:lambda)?(?:function|fn)?[-_]?|(?:lambda)?(?:function|fn)?(?:arn|name)?[}]*$", re.IGNORECASE)
 _QUEUE_ITEM = frozenset(["process", "handle", "receive", "consume", "parse", "dequeue", "ingest"])  # what is done with a message of a queue
 _LOOKS_FIRST = frozenset(
-    ["check", "get", "verify", "validate", "read", "list", "query", "lookup", "find", "describe", "count", "조회", "확인", "검증"]
+    [
+        "check",
+        "get",
+        "verify",
+        "validate",
+        "read",
+        "list",
+        "query",
+        "lookup",
+        "find",
+        "describe",
+        "count",
+        "show",
+        "display",
+        "조회",
+        "확인",
+        "검증",
+    ]
 )
 
 
