@@ -26,6 +26,7 @@ _QUIET = re.compile(
 _PRETENDS = re.compile(r"(?i)(?:^|[\s_:${./-])(?:mock|dummy|fake|stub|noop|no-op)")
 MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 UNKNOWN = frozenset({Kind.UNKNOWN})
+QUIETED = frozenset({"said", "local"})  # the file itself says that it is safe; only files of the machine are handed over
 _CLEARS = re.compile(r"(?i)delete|remove|purge|clean")
 
 
@@ -45,12 +46,17 @@ def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
     repeat = next((one for one in again(step) if one.automatic), None)
     # That a function is called create does not say that what it makes concerns anybody.
     made = repeat is None and named_only(step) and Kind.CREATE in kinds(step) and kinds(step) <= MADE
-    quiet = kinds(step) <= UNKNOWN and step.gate is None and _QUIET.search(_called(step))
+    quiet = kinds(step) <= UNKNOWN and step.gate is None and _is_quiet(step)
     grave = not made and not quiet and _is_consequential(step)
     repeated = repeated_at(flow, repeat, step) if repeat is not None else ()
     severity = Severity.LOW if not grave else Severity.HIGH if repeat is not None and _is_likely(repeat, step) else Severity.MEDIUM
     text = ONCE if repeat is None else AGAIN
     return found(RULE.id, severity, step, text, place(unread.span, step), *repeated, unread=quoted(unread.what, 80))
+
+
+def _is_quiet(step: Step) -> bool:
+    """Whether its name, its owner's words or what it is handed let nobody expect much: that it was not read is still worth a remark."""
+    return not QUIETED.isdisjoint(step.extra) or _QUIET.search(_called(step)) is not None
 
 
 def _called(step: Step) -> str:
