@@ -39,6 +39,8 @@ SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UN
 
 def exposed(step: Step) -> bool:
     """Whether a repeat has, or may have, a second effect that nothing tells from the first."""
+    if "queued" in step.extra:
+        return False  # the task that it queues was given, and its second time is told there
     return repeatability(step) in (Repeatable.NO, Repeatable.UNKNOWN) and not identified(step)
 
 
@@ -75,6 +77,11 @@ def is_row(step: Step) -> bool:
 def is_queued(step: Step) -> bool:
     """Whether it only queues a task; what it does twice is seen at the task."""
     return kinds(step) == frozenset({Kind.ENQUEUE})
+
+
+def is_same_call(step: Step, other: Step) -> bool:
+    """Whether both are one and the same call, to which several ways lead."""
+    return step.span == other.span and told(step) == told(other)
 
 
 def is_command(step: Step) -> bool:

@@ -15,6 +15,7 @@ from halfway.inspection.rules.common import (
     is_by_hand,
     is_command,
     is_queued,
+    is_same_call,
     kinds,
     line,
     outward,
@@ -59,7 +60,9 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _at(ways: Ways, step: Step) -> Finding | None:
     for later in ways.after(step):
-        if later.unit == step.unit and outward(later) and stops(later) and not _tidies(later) and not _is_other_branch(step, later):
+        if later.unit != step.unit or not outward(later) or not stops(later) or is_same_call(step, later):
+            continue  # one and the same call is not before itself
+        if not _tidies(later) and not _is_other_branch(step, later):
             repeat = next((one for one in again(step) if _over_both(one, step, later)), None)
             if repeat is not None:
                 refused = GONE if Kind.DELETE in kinds(step) else REFUSED

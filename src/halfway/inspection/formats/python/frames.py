@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from halfway.inspection.model import Repeater
 from halfway.inspection.source import finite
 
 GAP = "{…}"
+_FILLED = re.compile(r"%(?:\(\w+\))?[-+#0]*[\d.]*[sdrifxg]")  # the places of a text that `%` fills
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +122,8 @@ def text(expr: ast.expr | None, frame: Frame, hops: int = HOPS) -> str:
         case ast.BinOp(left=left, op=ast.Add() | ast.Div(), right=right) if hops > 0:
             join = "/" if isinstance(expr.op, ast.Div) else ""
             return text(left, frame, hops - 1) + join + text(right, frame, hops - 1)
+        case ast.BinOp(left=left, op=ast.Mod()) if hops > 0:
+            return _FILLED.sub(GAP, text(left, frame, hops - 1))
         case ast.Call(func=ast.Attribute(value=value, attr="format" | "strip" | "rstrip" | "lower" | "encode")) if hops > 0:
             return text(value, frame, hops - 1)
         case (

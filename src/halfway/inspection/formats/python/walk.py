@@ -165,7 +165,9 @@ class Walk:
         before = self.tips
         repeater = retrying.loop(node, around.frame)
         fact = around.frame.module.fact(node)
-        if repeater is not None:
+        if repeater is None and retrying.goes_round_once(node):
+            inner = around
+        elif repeater is not None:
             scope = f"{around.scope}/retry@{_count(around.scope, self.found)}"
             inner = replace(around.within(repeater, loop=True), scope=scope, facts=(*around.facts, fact))
         else:
