@@ -57,6 +57,8 @@ def _is_matrix(step: Step) -> bool:
 def _judged(step: Step) -> tuple[Severity, str] | None:
     if kinds(step) <= DELETED | {Kind.UNKNOWN} and _DELETES.search(told(step)):
         return None  # what is gone already is not found a second time
+    if told(step).startswith("PUT ") and repeatability(step) is Repeatable.UNKNOWN:
+        return None  # what is put is put again to the same end
     if exposed(step):
         severity = Severity.LOW if tells_team(step) or "fail_fast" in step.extra else Severity.MEDIUM
         return severity, TWICE if repeatability(step) is Repeatable.NO else UNKNOWN

@@ -230,7 +230,12 @@ def _outside(found: Found, index: int, asked: _Asked) -> Found:
 def told_at_its_task(found: Found, walk: Walk) -> Found:
     """Marks what only queues a task that was given as well: what is done twice is then seen, and told, at that task."""
     call = found.node
-    if found.seen is None or found.seen.effect.kinds != _QUEUED or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+    if (
+        found.seen is None
+        or found.seen.effect.kinds != _QUEUED
+        or not isinstance(call, ast.Call)
+        or not isinstance(call.func, ast.Attribute)
+    ):
         return found
     target = walk.target(call.func.value, found.around.frame)
     if target is None or not _is_seen_there(*target, walk.program):
