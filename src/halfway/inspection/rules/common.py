@@ -95,6 +95,11 @@ def is_by_hand(flow: Flow) -> bool:
     return program and {one.kind for one in flow.triggers} == {Starting.MANUAL}
 
 
+def makes_test_data(flow: Flow) -> bool:
+    """Whether it is a program that a person starts and that says that it makes data for tests."""
+    return is_by_hand(flow) and flow.extra.get("purpose") == "test data"
+
+
 def is_of_queue(flow: Flow) -> bool:
     """Whether it is a task that other code queues."""
     return flow.extra.get("engine") in _QUEUES

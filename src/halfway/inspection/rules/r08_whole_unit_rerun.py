@@ -18,6 +18,7 @@ from halfway.inspection.rules.common import (
     is_same_call,
     kinds,
     line,
+    makes_test_data,
     outward,
     stops,
     told,
@@ -37,6 +38,8 @@ UNKNOWN = "When {later} fails, running {unit} again does {what} again; whether t
 
 def check(case: Case) -> Iterator[Finding]:
     ways = case.ways
+    if makes_test_data(case.flow):
+        return
     by_hand = is_by_hand(case.flow) or case.flow.format == "compose"
     gravest: dict[str, Finding] = {}
     for step in ways.outward():

@@ -11,6 +11,7 @@ from halfway.inspection.formats.python.building import Plan, flow
 from halfway.inspection.formats.python.frames import Frame, dotted, keyword, number, truth
 from halfway.inspection.formats.python.names import Function, Module, Program, worded
 from halfway.inspection.formats.python.retrying import decorators, may_follow_timeout, names_any_error
+from halfway.inspection.formats.python.said import said_safe
 from halfway.inspection.formats.python.starting import by_person, decorated, head, scheduled, trigger, walked
 from halfway.inspection.formats.python.walk import Around, Found, Walk
 from halfway.inspection.model import Effect, Flow, Kind, Repeat, Repeater, Repeating, Span, Starting, Trigger
@@ -84,7 +85,9 @@ def _flow(name: str, function: Function, queued: Queued, module: Module, program
     frame = Frame(module, function, name.rpartition(".")[0], entry=True, repeaters=every)
     limit = _limit(queued, top)
     walk = walked(program, frame, name, engine=asked, timeout=limit)
-    walk.found = [told_at_its_task(_outside(one, index, asked), walk) for index, one in enumerate(walk.found)]
+    docs = ast.get_docstring(function) or ""
+    found = (told_at_its_task(_outside(one, index, asked), walk) for index, one in enumerate(walk.found))
+    walk.found = [said_safe(one, docs) for one in found]
     plan = Plan(
         engine=queued.engine, name=name, module=module, span=head(function, module), triggers=triggers,
         failure_notice=_notice(program), notice_expected=True,

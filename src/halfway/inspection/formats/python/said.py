@@ -42,9 +42,9 @@ def ignores_failures(docs: str) -> bool:
     return _IGNORED.search(docs) is not None
 
 
-def says_safe(docs: str) -> bool:
-    """Whether a text says that a second time does no harm."""
-    return _SAFE.search(docs) is not None
+def said_safe(found: Found, docs: str) -> Found:
+    """The same with a mark, if it was not given and its text says that a second time does no harm."""
+    return replace(found, extra=(*found.extra, ("said", "idempotent"))) if found.opaque is not None and _SAFE.search(docs) else found
 
 
 def marked(found: Found, docs: str, call: ast.Call, frame: Frame) -> Found:
@@ -58,7 +58,7 @@ def marked(found: Found, docs: str, call: ast.Call, frame: Frame) -> Found:
 
 def _said(docs: str, call: ast.Call, frame: Frame) -> str:
     comment = " ".join(_comments(call, frame.module))
-    if says_safe(f"{docs}\n{comment}"):
+    if _SAFE.search(f"{docs}\n{comment}"):
         return "idempotent"
     if _IF_MISSING.search(comment):
         return "if missing"
