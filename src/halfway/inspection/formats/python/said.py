@@ -14,7 +14,8 @@ from halfway.inspection.formats.wording import words
 
 _SAFE = re.compile(r"(?i)(?<!not )(?<!not be )(?<!non-)(?<!n't )\bidempotent\b")
 _IF_MISSING = re.compile(
-    r"(?i)\b(?:if|when|unless)\b[^.\n]{0,30}\b(?:not exists?|not (?:yet )?exist|not exist yet|missing|exists already|already exists)\b"
+    r"(?i)\b(?:creat|mak|add|insert)\w*\b[^.]{0,80}\b(?:if|when)\b[^.]{0,30}\bnot (?:yet )?exists?\b"
+    r"|\b(?:creat|mak|add|insert)\w*\b[^.]{0,80}\bunless\b[^.]{0,30}\bexists?\b"
 )
 _IGNORED = re.compile(r"(?i)\bfailures? (?:can|may|should) (?:safely )?be ignored\b|\bignore (?:any |all )?failures\b")
 _TMP = re.compile(r"(?i)(?:^|[^a-z])te?mp(?:orary|dir|file)?(?:[^a-z]|$)")
@@ -24,6 +25,7 @@ _CHANGING = worded(
 _ELSEWHERE = re.compile(
     r"(?i)conn|ur[li]|host|bucket|container|schema|dataset|database|secret|token|credential|password|endpoint|queue|topic|api|account|project"
 )
+_LEADS_OUT = worded("upload send publish push post notify load import sync transfer export deliver mail insert store save deploy")
 _OUTPUT = re.compile(r"(?i)(?:^|_)(?:output|out|target|dest|destination)_(?:file|path|filename)$")
 
 
@@ -94,8 +96,9 @@ def _is_local(call: ast.Call, frame: Frame) -> bool:
     given = list(_handed(call, frame))
     if any(_ELSEWHERE.search(key) for key, _ in given):
         return False
-    if keyword(call, "python_callable") is not None:
-        return any(_is_temporary(value, frame) for _, value in given)
+    wanted = keyword(call, "python_callable")
+    if wanted is not None:
+        return not words(ast.unparse(wanted)) & _LEADS_OUT and any(_is_temporary(value, frame) for _, value in given)
     return any(_OUTPUT.search(key) and _is_temporary(value, frame) for key, value in given)
 
 
