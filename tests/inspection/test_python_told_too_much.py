@@ -85,16 +85,6 @@ def tell(orders):
     for one in orders:
         requests.{}(one.url, "x", timeout=9)
 """
-REDIS = """
-import redis
-from celery import shared_task
-
-@shared_task
-def tidy(order):
-    client = redis.from_url("redis://shop.example")
-    client.delete("seen")
-    {}
-"""
 AGENT = """
 from agents import Agent, Runner
 from temporalio import workflow
@@ -190,15 +180,14 @@ PAIRS = [
         STATES.replace("def sell", "@transaction.atomic\ndef sell").format("orders.update_status(order, 1)"),
         "R-01",
     ),
-    # one turn is no loop; what is put is put to the same end; a key of the own store is a row
+    # one turn is no loop; what is put is put to the same end
     (ONCE.format("return"), ONCE.format("print(one)"), "R-27"),
     (ONCE.format("return"), ONCE.format("if not one:\n            continue\n        return"), "R-27"),
     (PUTS.format("put"), PUTS.format("post"), "R-27"),
-    (REDIS.format(""), REDIS.format("client.acl_setuser('x')\n    charge_card.refund_order(order)"), "R-32"),
     # without tools an agent only answers
     (AGENT.format(""), AGENT.format(", tools=[refund]"), "R-32"),
     # what is made of an error tells of a failure
-    (ALARM.format('"error_message"'), ALARM.format('"text"'), "R-06 R-32"),
+    (ALARM.format('"error_message"'), ALARM.format('"text"'), "R-06"),
     # for tests
     (FILL.format("Generates test data only."), FILL.format("Loads the orders of the day."), "R-27"),
     # who hears of it, by the task itself; what need not be heard of
