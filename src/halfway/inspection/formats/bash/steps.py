@@ -11,7 +11,7 @@ from halfway.inspection.formats.bash import read
 from halfway.inspection.formats.bash import words as said
 from halfway.inspection.formats.bash.evidence import guard, kept, notice, told, written_down
 from halfway.inspection.formats.bash.frame import Frame
-from halfway.inspection.formats.bash.origin import Origins, varies
+from halfway.inspection.formats.bash.origin import VARIABLE, Origins, varies
 from halfway.inspection.formats.bash.script import Command, Script
 from halfway.inspection.formats.sequence import Branch, Draft, slug
 from halfway.inspection.model import (
@@ -43,7 +43,6 @@ OTHER_KIND = "{what} is a program: what it does outside was not followed from he
 TOO_DEEP = "{what} is more than five scripts deep"
 NOT_SHELL = "{what} could not be read as a shell script"
 _TRIAL = re.compile(r"(?i)dry[_-]?run")
-_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 
 
 def unknown_effect(told: str) -> Effect:
@@ -85,12 +84,14 @@ def _resolved(command: Command, frame: Frame, origins: Origins) -> Command:
     def value(match: re.Match[str]) -> str:
         name = match[1] or match[2]
         return (
-            origins.literal(name, command.line)
+            origins.literal(name, command.line, command.known, command.conditions)
             or (frame.literals.get(name, "") if origins.assigned(name, command.line) is None else "")
             or match[0]
         )
 
-    words = [_VARIABLE.sub(value, word)[:10_000] for word in command.words]
+    words = [VARIABLE.sub(value, word)[:10_000] for word in command.words]
+    if said.unknown_name(words) and (alone := VARIABLE.fullmatch(words[0])):
+        words[0] = origins.program(alone[1] or alone[2], command.line) or words[0]
     if said.unknown_name(command.words) and not said.unknown_name(words):
         words[:1] = _split(words[0])
     return replace(command, words=tuple(words))
@@ -122,7 +123,7 @@ def _step(command: Command, script: Script, frame: Frame, told: str) -> Step:
     span = frame.place(command.line, command.end)
     own = [limit for limit in (command.wrapping.timeout, said.own_timeout(command.words)) if limit is not None]
     limits = own if frame.timeout is None else [*own, frame.timeout]
-    looped = frame.in_loop or command.wrapping.looped or any(not loop.retries for loop in command.loops)
+    looped = frame.in_loop or command.wrapping.looped or any(not (loop.retries or loop.endless) for loop in command.loops)
     request = command.words[0].rsplit("/", 1)[-1] in ("curl", "wget")
     return Step(
         id=f"{frame.id}/{slug(told)}",
@@ -147,7 +148,7 @@ def _step(command: Command, script: Script, frame: Frame, told: str) -> Step:
 
 def _acting(step: Step, effect: Effect, command: Command, script: Script, *, frame: Frame, origins: Origins) -> Step:
     effect = replace(effect, receiver=told(effect, command, origins))
-    looked, proof = guard(command, frame, origins)
+    looked, proof = guard(command, script, frame, origins)
     when = _when(command, frame)
     recovery = {Mark.RECOVERY} if when is When.ERROR else set[Mark]()
     identity = _identity(effect, command, step.span, origins)
@@ -190,7 +191,7 @@ def _identity(effect: Effect, command: Command, span: Span, origins: Origins) ->
 def _scope(command: Command, frame: Frame, told: str) -> str:
     """What one automatic retry goes over: the loop that tries again, the command if it tries again by itself, else the whole."""
     if said.own_retry(command.words) is not None or command.wrapping.retried:
-        return f"{frame.scope}#{slug(told)}-{command.line}"
+        return f"{frame.scope}#{slug(told)}-{command.line}-{command.number}"
     again = [loop for loop in command.loops if loop.retries]
     return f"{frame.scope}#loop{again[-1].number}" if again else frame.scope
 

@@ -30,6 +30,7 @@ _FAMILIES = (
     frozenset({"kubectl", "helm", "kustomize", "argocd"}),
     frozenset({"cargo", "curl"}),
     frozenset({"gem", "curl"}),
+    frozenset({"ansible-galaxy", "curl"}),
 )
 _TRIVIAL = frozenset({
     "echo", "printf", "set", "unset", "export", "local", "declare", "readonly", "true", "false", ":", "cd", "pushd", "popd", "return",
