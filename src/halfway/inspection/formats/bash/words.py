@@ -322,6 +322,21 @@ def _run_by(name: str, words: Sequence[str], told: str) -> Program | None:
     return None
 
 
+def plain(reference: str) -> str:
+    """The name of a file without what may be written in two ways: `${OUT}` and `$OUT`, `./run.sh` and `run.sh`."""
+    return re.sub(r"\$\{(\w+)\}", r"$\1", reference).removeprefix("./")
+
+
+def is_shell(words: Sequence[str]) -> bool:
+    """Whether the command is a shell that is given a file."""
+    return _base(words[0]) in ("bash", "sh", "zsh", "dash", "source", ".")
+
+
+def is_shell_text(text: str) -> bool:
+    """Whether the first line of a text names a shell."""
+    return re.match(r"#!\s*\S*?(?:/|\benv\s+)(?:ba|z|da|k)?sh\b", text) is not None
+
+
 def outward(target: str) -> bool:
     """Whether the name of a program says that it goes outside."""
     return bool(_OUTWARD.search(target)) and not _WITHIN.search(target)
