@@ -53,7 +53,7 @@ def list_members(node: Node) -> list[tuple[str, Node]]:
 def same(first: str, second: str) -> bool:
     """Whether the second does the first again, or does it with less: `create --label x || create`."""
     one, other = " ".join(first.split()), " ".join(second.split())
-    return min(len(one), len(other)) > 6 and (one in other or (" " in other and one.startswith(other)))
+    return min(len(one), len(other)) > 6 and (one in other or (" " in other and one.startswith(f"{other} ")))
 
 
 def fate_of(other: str) -> OnError:
