@@ -278,3 +278,17 @@ def test_each_call_of_a_function_has_its_own_names() -> None:
     assert sent == [("one",), ("two",)]
     known = [command.known for command in read(dedent(text)).commands if command.words[0] == "send"]
     assert known == [1, 2]
+
+
+def test_a_command_in_a_variable_is_known_where_nothing_else_may_stand_in_it(tmp_path: Path) -> None:
+    apply, diff = 'DO="kubectl apply -f shop.yaml"', 'DO="kubectl diff -f shop.yaml"'
+    for text, known in (
+        (f'{apply}\nif [ -n "$1" ]; then\n  DO="$DO --wait"\nfi\n$DO\n', "kubectl.apply"),
+        (f'if [ -n "$1" ]; then\n  {apply}\n  $DO\nfi\n', "kubectl.apply"),
+        (f'{apply}\nif [ -n "$1" ]; then\n  {diff}\nfi\n$DO\n', ""),
+        (f'if [ -n "$1" ]; then\n  {apply}\nelse\n  {diff}\nfi\n$DO\n', ""),
+    ):
+        (path := tmp_path / "a.sh").write_text(shell(text))
+        [step] = [step for flow in INSPECTOR.inspect([path]).flows for step in flow.steps if step.effect is not None]
+        assert step.effect is not None
+        assert step.effect.action == known

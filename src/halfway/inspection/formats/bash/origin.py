@@ -91,8 +91,7 @@ class Origins:
         # A function that is called again sets its names in the same line again.
         if len({one.line for one in before}) != 1 or before[-1].looped:
             return ""
-        under = before[-1].conditions
-        if before[-1].perhaps and (not under or under != conditions[: len(under)]):
+        if before[-1].perhaps and not _holds(before[-1], conditions):
             return ""
         return before[-1].value if not varies(before[-1].value) or _ADDRESS.match(before[-1].value) else ""
 
@@ -102,14 +101,14 @@ class Origins:
             VARIABLE.sub(lambda found: self.literal(found[1] or found[2], line, known, conditions) or found[0], one) for one in words
         )
 
-    def program(self, name: str, line: int) -> str:
+    def program(self, name: str, line: int, conditions: tuple[str, ...] = ()) -> str:
         """The command that a name stands for, where what is added to it later are only options."""
         before = [one for one in self.assignments if one.name == name and one.line <= line]
         own = re.compile(rf"\$(?:{name}\b|\{{{name}\}})")
-        first = next((place for place in reversed(range(len(before))) if not own.match(before[place].value)), None)
-        if first is None or any(one.looped for one in before) or not _COMMAND.match(before[first].value):
+        first = next((one for one in reversed(before) if not own.match(one.value)), None)
+        if first is None or any(one.looped for one in before) or not _COMMAND.match(first.value):
             return ""
-        return before[first].value if not any(one.perhaps for one in before[:first]) else ""
+        return first.value if not first.perhaps or _holds(first, conditions) else ""
 
     def _parts(self, text: str, line: int, hops: int) -> Iterator[Origin]:
         for expression in expressions(text):
@@ -156,6 +155,12 @@ class Origins:
         itself = re.search(rf"\b{re.escape(name)}\b", assignment.value) is not None
         found = self.of(assignment.value, assignment.line - 1 if itself else assignment.line, hops - 1)
         return found if found.span is not None else replace(found, span=self.place(assignment.line, assignment.line))
+
+
+def _holds(assignment: Assignment, conditions: tuple[str, ...]) -> bool:
+    """Whether what was set under conditions is so wherever these others hold."""
+    under = assignment.conditions
+    return bool(under) and under == conditions[: len(under)]
 
 
 def _names(text: str) -> list[str]:

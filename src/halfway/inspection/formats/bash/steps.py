@@ -92,7 +92,7 @@ def _resolved(command: Command, frame: Frame, origins: Origins) -> Command:
 
     words = [VARIABLE.sub(value, word)[:10_000] for word in command.words]
     if said.unknown_name(words) and (alone := VARIABLE.fullmatch(words[0])):
-        words[0] = origins.program(alone[1] or alone[2], command.line) or words[0]
+        words[0] = origins.program(alone[1] or alone[2], command.line, command.conditions) or words[0]
     if said.unknown_name(command.words) and not said.unknown_name(words):
         words[:1] = _split(words[0])
     return replace(command, words=tuple(words))

@@ -289,7 +289,7 @@ class _Walk:
             self._substitutions(value, replace(around, into=self._text(name)))
         inner = tuple(command.words for command in self.commands[start:])
         text = "" if value is None else self._word(value, around)
-        perhaps = bool(around.conditions) or around.failing
+        perhaps = bool(around.conditions or around.ways) or around.failing
         self.assignments.append(
             Assignment(
                 self._text(name), text, self._line(node), inner, perhaps=perhaps, conditions=around.conditions, known=len(self.assignments)
