@@ -13,7 +13,7 @@ _UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u
 _DIGIT = re.compile(r"\d")
 _BY_FORM = re.compile(
     "|".join((
-        r"(?:-----BEGIN )?[A-Z ]{0,30}\bKEY-----\S*",
+        r"(?:-----BEGIN )?[A-Z ]{0,30}\b(?<!PUBLIC )KEY-----\S*",
         r"gh[pousr]_[A-Za-z0-9]{16,}",
         r"github_pat_\w{20,}",
         r"xox[abprs]-[\w-]{10,}",

@@ -111,8 +111,14 @@ def _steps(line: Line, command: Command, given: Given, around: Around) -> Iterat
         opaque=unread,
         marks=around.marks,
         facts=around.facts,
-        extra=around.extra | ({"script": script} if script else {}) | ({"quiet": "true"} if command.quiet else {}),
+        extra=around.extra | _said_of(command, script),
     )
+
+
+def _said_of(command: Command, script: str) -> dict[str, str]:
+    """What rules ask beside: its script, whether its output goes nowhere, whether the file itself does it over and over."""
+    said = {"script": script, "quiet": "true" if command.quiet else "", "endless": "true" if command.endless else ""}
+    return {name: value for name, value in said.items() if value}
 
 
 def _unread(line: Line, script: str, command: Command, around: Around) -> Unread:

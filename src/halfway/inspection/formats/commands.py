@@ -47,6 +47,7 @@ class Command:
     timeout: float | None = None
     quiet: bool = False  # its output goes nowhere
     swallowed: bool = False  # `|| true`
+    endless: bool = False  # it is done over and over until somebody stops it
 
     @property
     def script(self) -> str:
@@ -108,9 +109,9 @@ def _of_script(text: str, around: Command, depth: int) -> Iterator[Command]:
         return
     for one in script.commands:
         swallowed = around.swallowed or one.fate is OnError.SWALLOW
-        yield from _unwrapped(
-            replace(around, words=one.words, timeout=one.wrapping.timeout or around.timeout, swallowed=swallowed), depth + 1
-        )
+        endless = around.endless or any(loop.endless for loop in one.loops)
+        timeout = one.wrapping.timeout or around.timeout
+        yield from _unwrapped(replace(around, words=one.words, timeout=timeout, swallowed=swallowed, endless=endless), depth + 1)
 
 
 def _of_line(text: str, around: Command, depth: int) -> Iterator[Command]:

@@ -11,7 +11,7 @@ from halfway.inspection.knowledge.nodes import Nodes
 from halfway.inspection.knowledge.rows import Row, rows, table
 from halfway.inspection.knowledge.shell import Command, Commands, fetches, only_tries, values
 from halfway.inspection.knowledge.sql import row_of
-from halfway.inspection.knowledge.urls import READING, Requests, address, asks
+from halfway.inspection.knowledge.urls import READING, Requests, address, asks, completes
 from halfway.inspection.knowledge.uses import Uses
 from halfway.inspection.knowledge.verbs import inferred
 from halfway.inspection.knowledge.web import sent
@@ -90,6 +90,8 @@ class Knowledge:
             return self.effect(id, told)
         if method == "POST" and asks(url):
             return self.effect("read", told, certain=False)
+        if method == "POST" and completes(url, body):
+            return self.effect("model.call", told, certain=False)
         named = self._requests.find_named(at)
         return self.effect(named, told, certain=False) if named else _unknown(told)
 

@@ -16,6 +16,11 @@ _HOLE = "~"
 _GAPS = re.compile(r"\$?\{\{.*?\}\}|\$?\{[^{}]*\}|\$\w+|%[sd]")
 _ADDRESS = re.compile(r"^(?:[a-z][a-z0-9+.-]*://)?(?:[^/@\s]*@)?([^/:?#\s]+)(?::[\w~]+)?([^?#]*)", re.IGNORECASE)
 _ASKING = re.compile(r"(?i)/(?:search|_search|_msearch|_count|lookup|autocomplete|suggest|scrape)/?[\"'`]?\s*(?:[?#]|$)")
+# Where a token is asked for (RFC 6749), and where a model is asked by the interface that most of them have.
+_TOKEN = re.compile(r"(?i)/(?:oauth2?(?:/[\w.-]+){0,3}|openid-connect)/token/?[\"'`]?\s*(?:[?#]|$)")
+_COMPLETES = re.compile(r"(?i)/(?:chat/)?completions/?[\"'`]?\s*(?:[?#]|$)")
+_MODEL = re.compile(r"[\"']?\bmodel\b[\"']?\s*[:=]")
+_ASKED = re.compile(r"[\"']?\b(?:messages|prompt)\b[\"']?\s*[:=]")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,}")
 
 
@@ -40,8 +45,15 @@ def address(url: str) -> Address:
 
 
 def asks(url: str) -> bool:
-    """Whether the last part of a path says that a search is posted, which changes nothing."""
-    return _ASKING.search(url[:LONGEST]) is not None
+    """Whether the last part of a path says that a search is posted or a token asked for, which changes nothing."""
+    return _ASKING.search(url[:LONGEST]) is not None or _TOKEN.search(url[:LONGEST]) is not None
+
+
+def completes(url: str, body: str) -> bool:
+    """Whether a model is asked for an answer: by the path that is common for it, or by a body that names a model and what it is asked."""
+    return _COMPLETES.search(url[:LONGEST]) is not None or (
+        _MODEL.search(body[:LONGEST]) is not None and _ASKED.search(body[:LONGEST]) is not None
+    )
 
 
 class Requests:

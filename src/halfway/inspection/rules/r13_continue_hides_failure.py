@@ -13,6 +13,7 @@ NEEDS = "When {what} fails, {later} goes on with a result that is not there."
 BESIDE = frozenset({"github.label", "github.pull.update"})
 """Nothing is built on these: labels and titles are set again at the next run."""
 FILE = frozenset({Kind.FILE})
+DELETED = frozenset({Kind.DELETE})
 FOLLOWS = "When {what} fails, {later} is done as if it had succeeded."
 ENDS = "When {what} fails, the run ends as if it had succeeded, and nobody learns that it was not done."
 _ASKS = re.compile(r"\b(?:outcome|conclusion)\b")
@@ -23,7 +24,7 @@ def check(case: Case) -> Iterator[Finding]:
     every = [one for one in ways.steps if not _ASKS.search(one.condition)]
     ids = frozenset(one.id for one in every)
     for step in ways.outward():
-        if not step.fallible or step.on_error not in (OnError.CONTINUE, OnError.SWALLOW) or _is_beside(step):
+        if not step.fallible or step.on_error not in (OnError.CONTINUE, OnError.SWALLOW) or _is_beside(step) or _clears(step):
             continue
         needing = next((one for one in every if one.id != step.id and step.id in one.needs_output_of), None)
         after = None if needing is not None or only_tells(step) else _built(step, ways.after(step), ids)
@@ -33,6 +34,11 @@ def check(case: Case) -> Iterator[Finding]:
             yield found(RULE.id, Severity.MEDIUM, step, FOLLOWS, line(after), later=after)
         elif step.on_error is OnError.SWALLOW and not by_hand and not tells_team(step) and kinds(step) != FILE and not ways.failing(step):
             yield found(RULE.id, Severity.MEDIUM, step, ENDS)
+
+
+def _clears(step: Step) -> bool:
+    """Whether it deletes what need not be there: that its failure is passed over is meant."""
+    return kinds(step) == DELETED and step.on_error is OnError.SWALLOW
 
 
 def _is_beside(step: Step) -> bool:

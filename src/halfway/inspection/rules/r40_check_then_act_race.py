@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Repeat, Starting, Step
+from halfway.inspection.model import Mark, Repeat, Starting, Step
 from halfway.inspection.rules.common import again, found, place, told
 
 TWICE = "{what} is looked for first, and that is no proof: one that was made a moment ago may not be found yet, and a second follows."
@@ -23,8 +23,8 @@ REFUSING = (Repeat.SAFE, Repeat.REJECTS, Repeat.MERGES)
 def check(case: Case) -> Iterator[Finding]:
     meets = any(trigger.kind in MEETING for trigger in case.flow.triggers)
     for step in case.ways.outward():
-        if step.guard is None or step.guard_is_proof or not _needs_it(step):
-            continue
+        if step.guard is None or step.guard_is_proof or not _needs_it(step) or Mark.FAILURE_NOTICE in step.marks:
+            continue  # that a failure is told of twice, which is rare after a look, does no harm
         if meets or any(one.automatic for one in again(step)):
             known = step.effect is not None and step.effect.certain and step.effect.repeat is not Repeat.UNKNOWN
             if not known and _CHANGES.search(told(step)):

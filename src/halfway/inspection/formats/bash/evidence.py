@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.origin import Origins, varies
-from halfway.inspection.formats.bash.script import Asked, Command, Script
+from halfway.inspection.formats.bash.script import Asked, Assignment, Command, Script
 from halfway.inspection.formats.bash.words import lags, looks, related, skips_existing
 from halfway.inspection.model import Effect, Kind, Mark, Receiver, Span, When
 
@@ -39,12 +39,17 @@ _EXISTS = re.compile(r"^-[efsd]$")
 _MARKER = re.compile(r"(?i)done|sent\b|processed|seen|marker|published|released|deployed|finished|stamp|\.lock\b|\.flag\b")
 _REFS = re.compile(r"/git/(?:matching-)?refs?\b|/branches\b")
 _REQUESTS = ("curl", "wget")
+_TAKES_PART = frozenset({"jq", "yq", "grep", "sed", "awk", "head", "tail", "cut", "tr", "echo", "printf", "sort", "wc"})
+_HOPS = 4  # from the variable that is asked back to the look that it was read from
 
 
-def guard(command: Command, frame: Frame, origins: Origins) -> tuple[Span | None, bool]:
+def guard(command: Command, script: Script, frame: Frame, origins: Origins) -> tuple[Span | None, bool]:
     """Where a thing is looked for before it is made, and whether the look is a proof."""
     if skips_existing(command.words):
         return frame.place(command.line, command.end), True
+    cleared = _cleared(command, script)
+    if cleared is not None:
+        return frame.place(cleared.line, cleared.end), not lags(cleared.words)
     for asked in command.asked:
         for words, line in _questions(asked, origins):
             if (words[0] == "marker" and not frame.passing) or (looks(words) and _about(words, command.words)):
@@ -59,10 +64,36 @@ def _questions(asked: Asked, origins: Origins) -> Iterator[tuple[tuple[str, ...]
         return
     if any(_EXISTS.match(word) for word in asked.words) and _MARKER.search(" ".join(asked.words)):
         yield ("marker",), asked.line
-    for name in _VARIABLES.findall(" ".join(asked.words)):
-        assignment = origins.assigned(name, asked.line)
-        for words in assignment.commands if assignment is not None else ():
-            yield words, asked.line if assignment is None else assignment.line
+    for assignment in _read_from(_VARIABLES.findall(" ".join(asked.words)), asked.line, origins):
+        for words in assignment.commands:
+            yield origins.filled(words, assignment.line, assignment.known, assignment.conditions), assignment.line
+
+
+def _read_from(names: Sequence[str], line: int, origins: Origins) -> Iterator[Assignment]:
+    """Where values come from, also by way of others that only take a part of them."""
+    left, seen = [(name, line, _HOPS) for name in names], set[tuple[str, int]]()
+    while left:
+        name, at, hops = left.pop(0)
+        assignment = origins.assigned(name, at)
+        if assignment is None or (name, assignment.line) in seen:
+            continue
+        seen.add((name, assignment.line))
+        yield assignment
+        if hops and all(words[0] in _TAKES_PART for words in assignment.commands):
+            left += [(inner, assignment.line - (inner == name), hops - 1) for inner in _VARIABLES.findall(assignment.value)]
+
+
+def _cleared(command: Command, script: Script) -> Command | None:
+    """The look for what there is already, all of which is closed or deleted before a new one is made."""
+    if command.words[0] != "gh":
+        return None
+    names = set(_VARIABLES.findall(" ".join(command.words)))
+    for before in script.commands[: command.number]:
+        takes = any(words[:2] == before.words[:2] and words[2:3] in (("close",), ("delete",)) for words in before.followers)
+        same = before.words[:2] == command.words[:2] and names & set(_VARIABLES.findall(" ".join(before.words)))
+        if takes and same and looks(before.words):
+            return before
+    return None
 
 
 def _about(look: Sequence[str], act: Sequence[str]) -> bool:
@@ -79,7 +110,8 @@ def _about(look: Sequence[str], act: Sequence[str]) -> bool:
 
 def _host(words: Sequence[str]) -> str:
     """The host of a request, or the variable that stands for its address."""
-    return next((match[1] for word in words[1:] if (match := re.match(r"^(?:https?://)?(\$\{?\w+|[\w.-]+\.[a-z]+)", word)) is not None), "")
+    addressed = [word for word in words[1:] if "://" in word] or words[1:]
+    return next((match[1] for word in addressed if (match := re.match(r"^(?:https?://)?(\$\{?\w+|[\w.-]+\.[a-z]+)", word)) is not None), "")
 
 
 def _noun(words: Sequence[str]) -> str:

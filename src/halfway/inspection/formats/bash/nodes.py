@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from tree_sitter import Node
+
+from halfway.inspection.model import OnError
+from halfway.inspection.source import whole
+
+_FAILS = re.compile(r"(?:^|[\s;{(&|])(?:exit|return)\s+(?:[1-9]|\$)|\bfalse\b|\b(?:die|fail|abort)\b")
+_BARE_NAME = re.compile(r"(?<![$\w{#])([A-Za-z_]\w*)")
+_SHIFT = re.compile(r"shift(?:\s+(\d+))?")
 
 
 def functions(root: Node) -> dict[str, Node]:
@@ -38,3 +48,39 @@ def list_members(node: Node) -> list[tuple[str, Node]]:
         found.append((sign.type, right))
         node = left
     return [("", node), *reversed(found)]
+
+
+def same(first: str, second: str) -> bool:
+    """Whether the second does the first again, or does it with less: `create --label x || create`."""
+    one, other = " ".join(first.split()), " ".join(second.split())
+    return min(len(one), len(other)) > 6 and (one in other or (" " in other and one.startswith(f"{other} ")))
+
+
+def fate_of(other: str) -> OnError:
+    """What a failure leads to when this stands behind `||`."""
+    said = other.strip().strip("{}() ;\n")
+    if said in ("true", ":", "/bin/true", "exit 0", "return 0", "return", "continue"):
+        return OnError.SWALLOW
+    if _FAILS.search(said):
+        return OnError.STOP
+    first = said.split(None, 1)[0] if said else ""
+    return OnError.CONTINUE if first in ("echo", "printf", "log", "warn", "sleep") else OnError.ROUTE
+
+
+def called_with(arguments: tuple[str, ...]) -> Iterator[str]:
+    """`"$@"` of a helper such as `retry 3 5 command`: the numbers in front are its own."""
+    words = list(arguments)
+    while words and re.fullmatch(r"\d+s?", words[0]):
+        words.pop(0)
+    yield from words
+
+
+def shifted(text: str) -> int:
+    """How many of its arguments a function takes away from the front by this statement."""
+    match = _SHIFT.fullmatch(text.strip())
+    return 0 if match is None else (whole(match[1]) or 0) if match[1] else 1
+
+
+def reckoned(text: str) -> tuple[str, ...]:
+    """A test such as `(( count > 0 ))` in the words of the other kind, where a variable begins with its sign."""
+    return ("[[", *_BARE_NAME.sub(r"$\1", text.strip("()")).split(), "]]")

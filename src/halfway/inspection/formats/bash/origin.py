@@ -13,7 +13,8 @@ from halfway.inspection.source import expressions, replaced
 HOPS = 8  # assignments of one script; outputs of other steps are counted apart
 LONGEST = 2_000
 _NEWEST = re.compile(
-    r"git (?:(?!exact)[^|;]){0,200}?\b(?:describe|tag|rev-list|ls-remote)\b(?![^|;]{0,200}exact-match)"
+    r"git (?:(?!exact)[^|;]){0,200}?\b(?:tag|rev-list|ls-remote)\b(?![^|;]{0,200}exact-match)"
+    r"|git (?:(?!exact)[^|;]){0,200}?\bdescribe\b(?=[^|;]{0,200}--abbrev[= ]0\b)"
     r"|gh (?:release|run) (?:list|view)"
     r"|releases/latest|gh api \S*/(?:releases|tags)\b"
     r"|(?:npm|pnpm|yarn) (?:view|info|show)|pip3? index|\bmax\(|\btail -n?\s*1\b|\bsort -[rV]*V|\bls -t|crane ls|/latest\b"
@@ -29,6 +30,9 @@ _FROM_FILE = re.compile(
     r"|pkgid)|npm pkg get|toml|xmllint|mvn|gradle|basename"
     r"|sha\d+sum|md5sum)\b"
 )
+_ADDRESS = re.compile(r"https?://[\w.-]+(?=[:/])")
+_COMMAND = re.compile(r"[\w./-]+ [\w./-]+")
+VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _NAMES = re.compile(r"\$\{[#!]?([A-Za-z_]\w*)|\$([A-Za-z_]\w*)|\$\{?([1-9@*])")
 _ARITHMETIC = re.compile(r"\$\(\((.*?)\)\)", re.DOTALL)
 _FIXED = frozenset({
@@ -78,11 +82,33 @@ class Origins:
         before = [one for one in self.assignments if one.name == name and one.line <= line]
         return before[-1] if before else None
 
-    def literal(self, name: str, line: int) -> str:
-        """The value of a name where it is written out."""
+    def literal(self, name: str, line: int, known: int | None = None, conditions: tuple[str, ...] = ()) -> str:
+        """The value of a name where it is written out, or an address of which the host is; known are the assignments done so far.
+
+        What was set under conditions counts where the same conditions hold.
+        """
+        before = [one for one in self.assignments[:known] if one.name == name and one.line <= line]
+        # A function that is called again sets its names in the same line again.
+        if len({one.line for one in before}) != 1 or before[-1].looped:
+            return ""
+        if before[-1].perhaps and not _holds(before[-1], conditions):
+            return ""
+        return before[-1].value if not varies(before[-1].value) or _ADDRESS.match(before[-1].value) else ""
+
+    def filled(self, words: Sequence[str], line: int, known: int | None, conditions: tuple[str, ...]) -> tuple[str, ...]:
+        """The words of a command with the values that are written out."""
+        return tuple(
+            VARIABLE.sub(lambda found: self.literal(found[1] or found[2], line, known, conditions) or found[0], one) for one in words
+        )
+
+    def program(self, name: str, line: int, conditions: tuple[str, ...] = ()) -> str:
+        """The command that a name stands for, where what is added to it later are only options."""
         before = [one for one in self.assignments if one.name == name and one.line <= line]
-        certain = len(before) == 1 and not (before[0].looped or before[0].perhaps or varies(before[0].value))
-        return before[0].value if certain else ""
+        own = re.compile(rf"\$(?:{name}\b|\{{{name}\}})")
+        first = next((one for one in reversed(before) if not own.match(one.value)), None)
+        if first is None or any(one.looped for one in before) or not _COMMAND.match(first.value):
+            return ""
+        return first.value if not first.perhaps or _holds(first, conditions) else ""
 
     def _parts(self, text: str, line: int, hops: int) -> Iterator[Origin]:
         for expression in expressions(text):
@@ -129,6 +155,12 @@ class Origins:
         itself = re.search(rf"\b{re.escape(name)}\b", assignment.value) is not None
         found = self.of(assignment.value, assignment.line - 1 if itself else assignment.line, hops - 1)
         return found if found.span is not None else replace(found, span=self.place(assignment.line, assignment.line))
+
+
+def _holds(assignment: Assignment, conditions: tuple[str, ...]) -> bool:
+    """Whether what was set under conditions is so wherever these others hold."""
+    under = assignment.conditions
+    return bool(under) and under == conditions[: len(under)]
 
 
 def _names(text: str) -> list[str]:

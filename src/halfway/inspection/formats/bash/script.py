@@ -16,6 +16,7 @@ class Loop:
     retries: bool  # it does the same again until it succeeds
     bound: int | None
     variable: str = ""
+    endless: bool = False  # only somebody who stops it ends it
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class Command:
     aside: bool = False  # what comes next does not wait for it: `command &`
     trapped: str = ""  # the signal whose trap it is in
     wrapping: Wrapping = Wrapping()
+    number: int = 0  # the how-manieth of its script, where a function that is called twice counts twice
+    known: int | None = None  # how many assignments were done before it; None: all that stand above it
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,8 @@ class Assignment:
     commands: tuple[tuple[str, ...], ...] = ()
     looped: bool = False  # it is the variable of a loop
     perhaps: bool = False  # only under a condition: an earlier value may be kept
+    conditions: tuple[str, ...] = ()
+    known: int | None = None  # how many assignments were done before it
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from halfway.inspection.formats.bash import read
 from halfway.inspection.formats.bash import words as said
 from halfway.inspection.formats.bash.evidence import guard, kept, notice, told, written_down
 from halfway.inspection.formats.bash.frame import Frame
-from halfway.inspection.formats.bash.origin import Origins, varies
+from halfway.inspection.formats.bash.origin import VARIABLE, Origins, varies
 from halfway.inspection.formats.bash.script import Command, Script
 from halfway.inspection.formats.sequence import Branch, Draft, slug
 from halfway.inspection.model import (
@@ -32,7 +32,7 @@ from halfway.inspection.model import (
     When,
 )  # fmt: skip
 from halfway.inspection.quoting import quoted, safe
-from halfway.inspection.source import Unreadable
+from halfway.inspection.source import Source, Unreadable
 
 MOST_FILES = 5  # scripts within scripts
 NAMED = frozenset({Kind.GIT, Kind.PUBLISH, Kind.DEPLOY, Kind.FILE, Kind.DELETE, Kind.PERMISSION})
@@ -41,9 +41,9 @@ NAMED = frozenset({Kind.GIT, Kind.PUBLISH, Kind.DEPLOY, Kind.FILE, Kind.DELETE, 
 NOT_GIVEN = "{what} was not given: what it does outside cannot be read"
 OTHER_KIND = "{what} is a program: what it does outside was not followed from here"
 TOO_DEEP = "{what} is more than five scripts deep"
+WRITTEN_HERE = "{what} is written out in the file itself, in another language: what it does outside was not followed"
 NOT_SHELL = "{what} could not be read as a shell script"
 _TRIAL = re.compile(r"(?i)dry[_-]?run")
-_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 
 
 def unknown_effect(told: str) -> Effect:
@@ -85,12 +85,14 @@ def _resolved(command: Command, frame: Frame, origins: Origins) -> Command:
     def value(match: re.Match[str]) -> str:
         name = match[1] or match[2]
         return (
-            origins.literal(name, command.line)
+            origins.literal(name, command.line, command.known, command.conditions)
             or (frame.literals.get(name, "") if origins.assigned(name, command.line) is None else "")
             or match[0]
         )
 
-    words = [_VARIABLE.sub(value, word)[:10_000] for word in command.words]
+    words = [VARIABLE.sub(value, word)[:10_000] for word in command.words]
+    if said.unknown_name(words) and (alone := VARIABLE.fullmatch(words[0])):
+        words[0] = origins.program(alone[1] or alone[2], command.line, command.conditions) or words[0]
     if said.unknown_name(command.words) and not said.unknown_name(words):
         words[:1] = _split(words[0])
     return replace(command, words=tuple(words))
@@ -122,7 +124,7 @@ def _step(command: Command, script: Script, frame: Frame, told: str) -> Step:
     span = frame.place(command.line, command.end)
     own = [limit for limit in (command.wrapping.timeout, said.own_timeout(command.words)) if limit is not None]
     limits = own if frame.timeout is None else [*own, frame.timeout]
-    looped = frame.in_loop or command.wrapping.looped or any(not loop.retries for loop in command.loops)
+    looped = frame.in_loop or command.wrapping.looped or any(not (loop.retries or loop.endless) for loop in command.loops)
     request = command.words[0].rsplit("/", 1)[-1] in ("curl", "wget")
     return Step(
         id=f"{frame.id}/{slug(told)}",
@@ -147,7 +149,7 @@ def _step(command: Command, script: Script, frame: Frame, told: str) -> Step:
 
 def _acting(step: Step, effect: Effect, command: Command, script: Script, *, frame: Frame, origins: Origins) -> Step:
     effect = replace(effect, receiver=told(effect, command, origins))
-    looked, proof = guard(command, frame, origins)
+    looked, proof = guard(command, script, frame, origins)
     when = _when(command, frame)
     recovery = {Mark.RECOVERY} if when is When.ERROR else set[Mark]()
     identity = _identity(effect, command, step.span, origins)
@@ -190,7 +192,7 @@ def _identity(effect: Effect, command: Command, span: Span, origins: Origins) ->
 def _scope(command: Command, frame: Frame, told: str) -> str:
     """What one automatic retry goes over: the loop that tries again, the command if it tries again by itself, else the whole."""
     if said.own_retry(command.words) is not None or command.wrapping.retried:
-        return f"{frame.scope}#{slug(told)}-{command.line}"
+        return f"{frame.scope}#{slug(told)}-{command.line}-{command.number}"
     again = [loop for loop in command.loops if loop.retries]
     return f"{frame.scope}#loop{again[-1].number}" if again else frame.scope
 
@@ -250,15 +252,27 @@ def _draft(step: Step, command: Command, frame: Frame) -> Draft:
     return Draft(step, _when(command, frame), branch=branch, wide=bool(command.trapped) or frame.when is When.ERROR)
 
 
+@dataclass(frozen=True)
+class _Found:
+    """The text of a program that is started: of a file that was given, or of a here-document of the script itself."""
+
+    text: str
+    path: str  # what it is known by
+    source: Source
+    place: Callable[[int, int], Span]
+    shell: bool
+    why: str  # what is said where it is not followed
+
+
 def _programs(program: said.Program, command: Command, script: Script, frame: Frame) -> Iterator[Draft]:
-    """A script of the project is followed if it was given; everything else of the project cannot be read from here."""
+    """A script of the project is followed if it was given or is written out here; everything else cannot be read from here."""
     step = _step(command, script, frame, program.told)
-    found = frame.given.beside(frame.source, program.reference)
-    why = NOT_GIVEN if found is None else OTHER_KIND
-    if found is not None and (program.shell or found.text.startswith(("#!/bin/bash", "#!/usr/bin/env bash", "#!/bin/sh"))):
+    found = _given(program, frame) or _written(program, command, script, frame)
+    why = NOT_GIVEN if found is None else found.why
+    if found is not None and found.shell:
         try:
             if len(frame.followed) < MOST_FILES and found.path not in frame.followed:
-                yield from _followed(read(found.text), program, step, command, replace(frame, source=found))
+                yield from _followed(read(found.text), found, program, step, command, frame=frame)
                 return
             why = TOO_DEEP
         except Unreadable:
@@ -268,27 +282,49 @@ def _programs(program: said.Program, command: Command, script: Script, frame: Fr
         extra["handed"] = "nothing"  # it brings settings and functions; what calls these is told by itself
     if frame.passing and "handed" in extra:
         extra["gone"] = "true"  # without a secret it can only work on a machine that is gone afterwards
+    if why == WRITTEN_HERE:
+        extra["written"] = "here"  # nobody can hand it in: it is in the file
     yield _draft(replace(step, opaque=Unread(program.reference, why, step.span), extra=extra), command, frame)
 
 
-def _followed(script: Script, program: said.Program, step: Step, command: Command, frame: Frame) -> Iterator[Draft]:
-    """The steps of another file, done within this step."""
-    path = frame.source.path
+def _given(program: said.Program, frame: Frame) -> _Found | None:
+    source = frame.given.beside(frame.source, program.reference)
+    if source is None:
+        return None
+    shell = program.shell or source.text.startswith(("#!/bin/bash", "#!/usr/bin/env bash", "#!/bin/sh"))
+    return _Found(source.text, source.path, source, lambda line, end: Span(source.path, line, end), shell, OTHER_KIND)
 
-    def place(line: int, end: int) -> Span:
-        return Span(path, line, end)
 
+def _written(program: said.Program, command: Command, script: Script, frame: Frame) -> _Found | None:
+    """The here-document that the script has written into the very file, last before it starts it."""
+    name = said.plain(program.reference)
+    for before in reversed(script.commands[: command.number]):
+        files = [*before.writes, *(before.words[1:] if before.words[0] == "tee" else ())]
+        if before.input and any(said.plain(file) == name for file in files):
+            shell = program.shell or said.is_shell(command.words) or said.is_shell_text(before.input)
+            first = before.line
+
+            def place(line: int, end: int, first: int = first) -> Span:
+                return frame.place(first + line, first + end)
+
+            return _Found(before.input, f"{frame.source.path}:{first}", frame.source, place, shell, WRITTEN_HERE)
+    return None
+
+
+def _followed(script: Script, found: _Found, program: said.Program, step: Step, command: Command, *, frame: Frame) -> Iterator[Draft]:
+    """The steps of another text, done within this step."""
     inner = replace(
         frame,
+        source=found.source,
         id=f"{frame.id}/{slug(program.reference)}",
         scope=step.scope,
-        place=place,
+        place=found.place,
         repeaters=step.repeaters,
         timeout=step.timeout,
         on_error=step.on_error,
         condition=step.condition,
         when=_when(command, frame),
         in_loop=Mark.IN_LOOP in step.marks,
-        followed=(*frame.followed, path),
+        followed=(*frame.followed, found.path),
     )
     yield from drafts(script, inner)

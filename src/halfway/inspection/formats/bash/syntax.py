@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from tree_sitter import Node, Parser
 
 from halfway.inspection.formats.bash import loops
-from halfway.inspection.formats.bash.nodes import functions, halves, last_statement, list_members
+from halfway.inspection.formats.bash.nodes import (
+    called_with,
+    fate_of,
+    functions,
+    halves,
+    last_statement,
+    list_members,
+    reckoned,
+    same,
+    shifted,
+)
 from halfway.inspection.formats.bash.script import Asked, Assignment, Command, Loop, Script, Wrapping
 from halfway.inspection.formats.bash.wrapping import unwrapped
 from halfway.inspection.model import OnError
@@ -24,7 +34,6 @@ MOST_ASKED = 50  # of a chain of `&&`, the nearest before a command
 _MASK = re.compile(r"halfwayexpr(\d+)x")
 _PARAMETER = re.compile(r"\$(?:\{([1-9])[^{}]*\}|([1-9]))")
 _LEAVES = re.compile(r"(?:^|[\s;{(&|])(?:exit|return|continue)\b")
-_FAILS = re.compile(r"(?:^|[\s;{(&|])(?:exit|return)\s+(?:[1-9]|\$)|\bfalse\b|\b(?:die|fail|abort)\b")
 _INSIDE = ("command_substitution", "process_substitution")
 
 
@@ -125,6 +134,8 @@ class _Walk:
             self.visit(child, replace(around, fate=OnError.SWALLOW, aside=True) if aside else around)
             if left := self._leaving(child):
                 around = replace(around, asked=around.asked + left)
+            if around.arguments and (gone := shifted(self._text(child))):
+                around = replace(around, arguments=around.arguments[gone:])
 
     def _leaving(self, node: Node) -> tuple[Asked, ...]:
         if node.type == "if_statement" and not any(child.type in ("else_clause", "elif_clause") for child in node.children):
@@ -189,7 +200,9 @@ class _Walk:
         again = replace(loop, retries=loop.retries or head.startswith("until") or " ! " in head)
         if condition is not None:
             self._read_names(condition, node)
-            self.visit(condition, replace(around, loops=(*around.loops, again), fate=OnError.CONTINUE))
+            # What is done until it succeeds is asked for its failure.
+            fate = OnError.ROUTE if head.startswith("until") else OnError.CONTINUE
+            self.visit(condition, replace(around, loops=(*around.loops, again), fate=fate))
         if body is not None:
             self.visit(body, replace(around, loops=(*around.loops, loop)))
 
@@ -201,7 +214,10 @@ class _Walk:
 
     def _loop(self, node: Node, head: str, body: str, variable: str) -> Loop:
         self._loops += 1
-        return Loop(self._line(node), self._loops, loops.retries(head, body, variable), loops.bound(head, body), variable)
+        again = loops.retries(head, body, variable)
+        return Loop(
+            self._line(node), self._loops, again, loops.bound(head, body), variable, endless=not again and loops.endless(head, body)
+        )
 
     def walk_list(self, node: Node, around: Around) -> None:
         members, known = list_members(node), list[Asked]()
@@ -211,7 +227,7 @@ class _Walk:
             inner = replace(around, asked=around.asked + tuple(known[-MOST_ASKED:]))
             known += self._asked(member)
             if before == "||":
-                if _same(self._text(members[place - 1][1]), self._text(member)):
+                if same(self._text(members[place - 1][1]), self._text(member)):
                     continue  # done again: the first one carries the loop
                 inner = replace(inner, failing=True)
             if following is not None and following[0] == "||":
@@ -220,11 +236,11 @@ class _Walk:
 
     def _with_fallback(self, member: Node, other: Node, around: Around) -> Around:
         first, second = self._text(member), self._text(other)
-        if _same(first, second):
+        if same(first, second):
             self._loops += 1
-            loop = Loop(self._line(member), self._loops, True, 1 + second.count(first))
+            loop = Loop(self._line(member), self._loops, True, max(1 + second.count(first), 2))
             return replace(around, loops=(*around.loops, loop))
-        return replace(around, fate=_fate(second))
+        return replace(around, fate=fate_of(second))
 
     def walk_pipeline(self, node: Node, around: Around) -> None:
         members = [child for child in node.children if child.is_named and child.type != "comment"]
@@ -273,8 +289,12 @@ class _Walk:
             self._substitutions(value, replace(around, into=self._text(name)))
         inner = tuple(command.words for command in self.commands[start:])
         text = "" if value is None else self._word(value, around)
-        perhaps = bool(around.conditions) or around.failing
-        self.assignments.append(Assignment(self._text(name), text, self._line(node), inner, perhaps=perhaps))
+        perhaps = bool(around.conditions or around.ways) or around.failing
+        self.assignments.append(
+            Assignment(
+                self._text(name), text, self._line(node), inner, perhaps=perhaps, conditions=around.conditions, known=len(self.assignments)
+            )
+        )
 
     def walk_declaration(self, node: Node, around: Around) -> None:
         """`local x=$(…)` hides that the command failed."""
@@ -335,8 +355,9 @@ class _Walk:
             Command(
                 words=words, line=span[0], end=span[1], text=text, settings=settings, input=around.input, writes=around.writes,
                 followers=around.followers, into=around.into, loops=around.loops, functions=around.functions, asked=around.asked,
-                conditions=around.conditions, ways=around.ways, leaves=around.leaves,
-                fate=fate, failing=around.failing, aside=around.aside, trapped=around.trapped, wrapping=wrapping,
+                conditions=around.conditions, ways=around.ways, leaves=around.leaves, number=len(self.commands),
+                known=len(self.assignments), fate=fate, failing=around.failing, aside=around.aside, trapped=around.trapped,
+                wrapping=wrapping,
             )
         )  # fmt: skip
 
@@ -397,6 +418,8 @@ class _Walk:
                 found.append(Asked(unwrapped(self._words(part, Around()))[0], self._line(part)))
             elif part.type == "test_command":
                 found.append(Asked(tuple(re.split(r"\s+", self._text(part))), self._line(part)))
+            elif part.type == "compound_statement" and self._text(part).startswith("(("):
+                found.append(Asked(reckoned(self._text(part)), self._line(part)))
             waiting.extend(reversed(part.named_children))
         return [asked for asked in found if asked.words]
 
@@ -407,7 +430,7 @@ class _Walk:
                 continue
             part = child.named_children[0] if child.type == "command_name" and child.named_children else child
             if self._text(part).strip('"') in ("$@", "$*", "${@}") and around.arguments is not None:
-                found += _called_with(around.arguments)
+                found += called_with(around.arguments)
             else:
                 found.append(self._word(part, around))
         return tuple(found)
@@ -473,27 +496,3 @@ _HANDLERS: Mapping[str, Callable[[_Walk, Node, Around], None]] = {
     "while_statement": _Walk.walk_while,
     "function_definition": _Walk.walk_function,
 }
-
-
-def _same(first: str, second: str) -> bool:
-    """Whether the second does the first again."""
-    return len(first) > 6 and " ".join(first.split()) in " ".join(second.split())
-
-
-def _fate(other: str) -> OnError:
-    """What a failure leads to when this stands behind `||`."""
-    said = other.strip().strip("{}() ;\n")
-    if said in ("true", ":", "/bin/true", "exit 0", "return 0", "return", "continue"):
-        return OnError.SWALLOW
-    if _FAILS.search(said):
-        return OnError.STOP
-    first = said.split(None, 1)[0] if said else ""
-    return OnError.CONTINUE if first in ("echo", "printf", "log", "warn", "sleep") else OnError.ROUTE
-
-
-def _called_with(arguments: tuple[str, ...]) -> Iterator[str]:
-    """`"$@"` of a helper such as `retry 3 5 command`: the numbers in front are its own."""
-    words = list(arguments)
-    while words and re.fullmatch(r"\d+s?", words[0]):
-        words.pop(0)
-    yield from words

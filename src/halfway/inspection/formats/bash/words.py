@@ -30,6 +30,7 @@ _FAMILIES = (
     frozenset({"kubectl", "helm", "kustomize", "argocd"}),
     frozenset({"cargo", "curl"}),
     frozenset({"gem", "curl"}),
+    frozenset({"ansible-galaxy", "curl"}),
 )
 _TRIVIAL = frozenset({
     "echo", "printf", "set", "unset", "export", "local", "declare", "readonly", "true", "false", ":", "cd", "pushd", "popd", "return",
@@ -319,6 +320,21 @@ def _run_by(name: str, words: Sequence[str], told: str) -> Program | None:
         if name in ("bash", "sh", "source", ".") and of_project:
             return Program(word, True, told)
     return None
+
+
+def plain(reference: str) -> str:
+    """The name of a file without what may be written in two ways: `${OUT}` and `$OUT`, `./run.sh` and `run.sh`."""
+    return re.sub(r"\$\{(\w+)\}", r"$\1", reference).removeprefix("./")
+
+
+def is_shell(words: Sequence[str]) -> bool:
+    """Whether the command is a shell that is given a file."""
+    return _base(words[0]) in ("bash", "sh", "zsh", "dash", "source", ".")
+
+
+def is_shell_text(text: str) -> bool:
+    """Whether the first line of a text names a shell."""
+    return re.match(r"#!\s*\S*?(?:/|\benv\s+)(?:ba|z|da|k)?sh\b", text) is not None
 
 
 def outward(target: str) -> bool:

@@ -11,6 +11,7 @@ from halfway.inspection.formats.bash.evidence import notice, receiver
 from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.origin import Origin, varies, worst
 from halfway.inspection.formats.bash.steps import NAMED, drafts, unknown_effect
+from halfway.inspection.formats.github.script_looks import look_before
 from halfway.inspection.formats.sequence import Draft, slug
 from halfway.inspection.model import Bearing, Effect, Fact, Identity, Kind, Mark, Receiver, Repeat, Span, Step, Unread, When
 from halfway.inspection.quoting import quoted, safe
@@ -229,6 +230,8 @@ def _github_script(script: Node | None, step: Node, frame: Frame) -> Iterator[Dr
         own = Identity(made.identity.bearing, made.identity.expression, span) if made.identity is not None else None
         # What is said before the script gives up tells of that.
         ends = {Mark.FAILURE_NOTICE} if Kind.NOTIFY in effect.kinds and _gives_up(script.text, line) else set[Mark]()
+        look = look_before(script.text, line, effect.told)
+        asked = replace(span, line=script.first_line + look.line - 1, end=script.first_line + look.line - 1) if look is not None else None
         yield Draft(
             replace(
                 made,
@@ -238,7 +241,9 @@ def _github_script(script: Node | None, step: Node, frame: Frame) -> Iterator[Dr
                 quote=frame.source.fact(span).quote,
                 identity=own,
                 marks=made.marks | ends,
-                facts=_no_facts(),
+                guard=made.guard if asked is None else asked,
+                guard_is_proof=made.guard_is_proof if look is None else not look.lags,
+                facts=_no_facts() if asked is None else (frame.source.fact(asked),),
             ),
             frame.when,
             wide=True,
