@@ -26,7 +26,7 @@ _QUIET = re.compile(
 _PRETENDS = re.compile(r"(?i)(?:^|[\s_:${./-])(?:mock|dummy|fake|stub|noop|no-op)")
 MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 UNKNOWN = frozenset({Kind.UNKNOWN})
-QUIETED = frozenset({"said", "local", "written"})  # the file says that it is safe, or has it in another language; only files are handed over
+QUIETED = frozenset({"said", "local", "written"})  # the file says that it is safe, or has it in another language; only files are given
 _CLEARS = re.compile(r"(?i)delete|remove|purge|clean")
 
 
