@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
-from halfway.inspection.formats.nodes.parts import CODE_UNREAD, by_verb, read_table, reading, texts, unknown_effect
+from halfway.inspection.formats.nodes.parts import CODE_UNREAD, by_verb, looks_up, read_table, reading, texts, unknown_effect
 from halfway.inspection.knowledge.sql import row_of
 from halfway.inspection.model import Effect, Kind, Repeat, Reversible, Unread
 from halfway.inspection.quoting import quoted
@@ -25,7 +25,9 @@ _REACHES_OUT = re.compile(
     r"|uuid|typing|decimal|html|textwrap|copy|operator|calendar|unicodedata|js|pyodide)\b)\w"
 )
 _COMMANDS = re.compile(r"\n|;|&&|\|\|")
-_ITSELF = re.compile(r"^=\s*\{\{\s*\$workflow\.id\s*\}\}$")
+_WRITES = re.compile(r"(?i)\.write\w*\(|\bopen\(|staticData")
+_WRITES_FILE = re.compile(r"(?i)\.writeFile\w*\(")
+_STORES = "vectorstore"
 _LANGCHAIN = "@n8n/n8n-nodes-langchain."
 
 
@@ -46,7 +48,7 @@ def done_by(drawing: Drawing, name: str, given: Given) -> Done:
     if drawing.role(name, "code"):
         return _code(node, name)
     if drawing.role(name, "sub"):
-        return _sub(node, name, given)
+        return _sub(drawing, name, given)
     if drawing.role(name, "shell"):
         return _command(node, given)
     if _is_http(node):
@@ -110,20 +112,25 @@ def _request(node: Node, given: Given) -> Effect | None:
 
 def _code(node: Node, name: str) -> Done:
     """What somebody wrote: only a call that leaves n8n makes it an effect."""
-    if not _REACHES_OUT.search(texts(node.get("parameters"))):
-        return Done(None)
+    code = texts(node.get("parameters"))
+    if not _REACHES_OUT.search(code):
+        file = frozenset({Kind.FILE})
+        return Done(Effect("", file, Repeat.UNKNOWN, Reversible.UNKNOWN, told(node), certain=False) if _WRITES_FILE.search(code) else None)
     return Done(unknown_effect(told(node)), Unread(quoted(name), CODE_UNREAD, node.span))
 
 
-def _sub(node: Node, name: str, given: Given) -> Done:
-    """Another workflow, which is a flow of its own where it was given."""
+def _sub(drawing: Drawing, name: str, given: Given) -> Done:
+    """Another workflow, which is a flow of its own where it was given; one that calls itself goes on behind its own start."""
+    node = drawing.nodes[name]
+    if drawing.calls_itself(name):
+        return Done(None)
     wanted = drawn.plain(node.get("parameters", "workflowId"))
-    if _ITSELF.search(wanted):
-        return Done(unknown_effect(told(node)))
-    shown = node.get("parameters", "workflowId", "cachedResultName").text or wanted or name
+    called = node.get("parameters", "workflowId", "cachedResultName").text
+    shown = called or wanted or name
     if wanted and any(_holds(source.json, wanted) for source in given.sources.values() if '"connections"' in source.text):
         return Done(unknown_effect(told(node)))
-    return Done(unknown_effect(told(node)), Unread(quoted(shown), SUB_UNREAD, node.span))
+    effect = reading(told(node)) if looks_up(called) or looks_up(name) else unknown_effect(told(node))
+    return Done(effect, Unread(quoted(shown), SUB_UNREAD, node.span))
 
 
 def _holds(root: Node | None, wanted: str) -> bool:
@@ -161,6 +168,8 @@ def _model(drawing: Drawing, name: str, given: Given) -> Done:
     if tools:
         kinds = frozenset({Kind.AGENT})
         return Done(Effect("", kinds, Repeat.UNKNOWN, Reversible.UNKNOWN, quoted(f"{told(node)} ({', '.join(tools)})")), tools=tools)
+    if drawn.short(node).startswith(_STORES) and node.get("parameters", "mode").text.startswith(("load", "retrieve")):
+        return Done(reading(told(node)))
     known = given.knowledge.node("n8n", node.get("type").text, *asked(node))
     if known is not None and not known.kinds <= {Kind.AGENT, Kind.READ}:
         return Done(known)
@@ -179,12 +188,26 @@ _MODELS = frozenset({
 def _changes(drawing: Drawing, part: str, given: Given) -> bool:
     """Whether a part of an agent is a tool that may change something outside."""
     kind = drawn.short(drawing.nodes[part]) if part in drawing.nodes else ""
-    if kind in ("toolworkflow", "mcpclienttool", "toolcode", "agenttool"):
+    if kind == "toolcode":
+        code = texts(drawing.nodes[part].get("parameters"))
+        return bool(_REACHES_OUT.search(code) or _WRITES.search(code))
+    if kind == "toolworkflow":
+        return not drawing.calls_itself(part) or _own_branch_changes(drawing, given)
+    if kind in ("mcpclienttool", "agenttool"):
         return True
     if not kind.endswith("tool") and not kind.startswith("toolhttp"):
         return False
     effect = done_by(drawing, part, given).effect
     return effect is not None and effect.outward
+
+
+def _own_branch_changes(drawing: Drawing, given: Given) -> bool:
+    """Whether the part of the workflow that it starts for its own calls changes something; one that asks an agent in turn may."""
+    branch = drawing.graph.downstream(drawing.own_starts) - drawing.inner
+    if any(drawn.short(drawing.nodes[part]) == "toolworkflow" for name in branch for part in drawing.parts.get(name, ()) if part in drawing.nodes):
+        return True
+    done = (done_by(drawing, name, given) for name in branch if not drawn.is_trigger(drawing.nodes[name]))
+    return any(one.effect is not None and one.effect.outward for one in done)
 
 
 def _app(node: Node, name: str, given: Given) -> Done:
@@ -196,4 +219,6 @@ def _app(node: Node, name: str, given: Given) -> Done:
         return Done(known)
     if type.startswith(("n8n-nodes-base.", "@n8n/")):
         return Done(by_verb(operation, told(node), drawn.table()["parameters"]["looks"]))
-    return Done(unknown_effect(told(node)), Unread(quoted(f"{name} ({type})"), NODE_UNREAD, node.span))
+    # One sort of node is one part that is missing, however often it is used and whatever it is called there.
+    effect = reading(told(node)) if looks_up(name) and not node.get("credentials") else unknown_effect(told(node))
+    return Done(effect, Unread(quoted(type), NODE_UNREAD, node.span))

@@ -12,6 +12,7 @@ from math import isnan
 from typing import Any
 
 from halfway.inspection.formats.nodes.provenance import FILLED
+from halfway.inspection.formats.wording import only_looks
 from halfway.inspection.model import Effect, Fact, Kind, Repeat, Reversible
 from halfway.inspection.quoting import holds_secret, quoted
 from halfway.inspection.source import Node, Unreadable
@@ -20,6 +21,7 @@ CODE_UNREAD = "The code of {what} calls something outside, and what cannot be to
 MOST_SECRETS = 50
 MOST_DRAWN = 500
 _DEEPEST_QUOTE = 3
+_LOOKS_UP = re.compile(r"(?i)^(?:translate|resolve|extract)\b|\b(?:id|key|code)s? to (?:\w+ )?(?:name|e-?mail|id|key|code|label|title|url|address)s?$")
 _SCHEME = re.compile(r"(?i)^(?:bearer|basic|token)\b\s*")
 _SECRET_BEGINS = 400  # what follows is a text, not a key
 
@@ -117,6 +119,11 @@ def unknown_effect(told: str) -> Effect:
 def reading(told: str) -> Effect:
     """Of an action whose name says that it only looks."""
     return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, told, certain=False)
+
+
+def looks_up(name: str) -> bool:
+    """Whether the name of a part says that one thing is looked up by another: `Get Price`, `Customer ID to Email`."""
+    return only_looks(name) or _LOOKS_UP.search(name) is not None
 
 
 def by_verb(verb: str, told: str, looks: Iterable[str]) -> Effect:
