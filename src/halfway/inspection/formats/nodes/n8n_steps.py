@@ -14,6 +14,7 @@ from halfway.inspection.formats.nodes.keys import given_key, identity_of, key_na
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
 from halfway.inspection.formats.nodes.n8n_effects import Done, done_by, told
 from halfway.inspection.formats.nodes.n8n_guards import Guards
+from halfway.inspection.formats.nodes.n8n_items import Items, at_once
 from halfway.inspection.formats.nodes.n8n_told import Told
 from halfway.inspection.formats.nodes.n8n_triggers import again, kind_of
 from halfway.inspection.formats.nodes.n8n_waiting import Waiting
@@ -70,6 +71,11 @@ class Steps:
     def waiting(self) -> Waiting:
         """Who waits for its answers."""
         return Waiting(self.drawing, frozenset(name for name in self.drawing.nodes if self._answers(name)))
+
+    @cached_property
+    def items(self) -> Items:
+        """What becomes of its items."""
+        return Items(self.drawing, self.done)
 
     def _answers(self, name: str) -> bool:
         effect = self.done[name].effect
@@ -186,7 +192,7 @@ class Steps:
             return False
         if self._circle(name) is not None:
             return True
-        return name in self._behind_many
+        return name in self._behind_many and not at_once(self.drawing.nodes[name])
 
     @cached_property
     def _behind_many(self) -> set[str]:
@@ -286,6 +292,11 @@ class Steps:
             said |= self._heard(name)
         return {key: value for key, value in said.items() if value}
 
+    def _left_out(self, name: str) -> bool:
+        """Whether items that are through do not come here again: they are written down here, or where a failure stops nothing."""
+        look = self.items.known_before(name)
+        return look is not None and (self.items.writes_to(name, look) or self._on_error(name, self.drawing.nodes[name]) is not OnError.STOP)
+
     def _tells_home(self, tool: str) -> bool:
         """Whether all that a tool of an agent can do is to tell the own people something."""
         effect = self.told.with_receiver(tool, done_by(self.drawing, tool, self.given).effect)
@@ -294,6 +305,9 @@ class Steps:
     def _heard(self, name: str) -> dict[str, str]:
         """Who waits for what comes of it."""
         return {
+            "taken_out": "true" if self.items.taken_out(name, self._circle(name)) or self._left_out(name) else "",
+            "replaced": "true" if self.items.replaced(name) is not None else "",
+            "replaces": "true" if any(self.items.replaced(one) == name for one in self.kept) else "",
             "answers": "true" if name in self.waiting.answering else "",
             "waited_for": "true" if self.waiting.waits(name) else "",
             "failure_answered": "true" if self.waiting.hears_of_failure(name) else "",

@@ -50,7 +50,7 @@ def triggers_of(drawing: Drawing) -> Iterator[Trigger]:
         node = drawing.nodes[name]
         if drawing.role(name, "errors") or name in inside:
             continue
-        yield Trigger(kind_of(node), drawn.place(node), parts.entries(node, "name", "type"), _inputs(node), _period(node))
+        yield Trigger(kind_of(node), drawn.place(node), parts.entries(node, "name", "type"), _inputs(node), period_of(node))
 
 
 def _inputs(node: Node) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ def _inputs(node: Node) -> tuple[str, ...]:
     return tuple(one.get("fieldLabel").text for one in fields.each() if one.get("fieldLabel").text)
 
 
-def _period(node: Node) -> float | None:
+def period_of(node: Node) -> float | None:
     """Seconds between two starts, where they are said plainly; of several the shortest."""
     found: list[float] = []
     for one in node.get("parameters", "rule", "interval").each():
