@@ -10,7 +10,7 @@ from halfway.inspection.formats.nodes.n8n_drawing import Drawing, place
 from halfway.inspection.formats.nodes.n8n_runs import is_execution, log_of
 from halfway.inspection.formats.nodes.n8n_steps import Steps
 from halfway.inspection.formats.nodes.n8n_triggers import triggers_of
-from halfway.inspection.model import Fact, Flow, RunLog, Span, Step
+from halfway.inspection.model import Fact, Flow, RunLog, Span
 from halfway.inspection.source import Node, Source
 
 
@@ -81,12 +81,12 @@ def _flow(drawing: Drawing, given: Given) -> Flow:
         edges=steps.edges,
         triggers=tuple(triggers_of(drawing)),
         enabled=root.get("active").value is not False,
-        failure_notice=_failure_notice(drawing) or _answered(steps, made),
+        failure_notice=_failure_notice(drawing) or parts.answered(made, steps.waiting.answer_to_failure),
         evidence_off=settings.get("saveDataErrorExecution").span if settings.get("saveDataErrorExecution").text == "none" else None,
         secrets=_secrets(drawing),
         version=root.get("versionId").text,
         version_at=root.get("versionId").span,
-        extra=_extra(settings) | _waited_for(made),
+        extra=_extra(settings) | parts.waited_for(made),
     )
 
 
@@ -98,20 +98,6 @@ def _failure_notice(drawing: Drawing) -> Span | None:
     return next(
         (place(node) for name, node in drawing.nodes.items() if drawing.role(name, "errors") and name not in drawing.disabled), None
     )
-
-
-def _answered(steps: Steps, made: tuple[Step, ...]) -> Span | None:
-    """Where the one who waits is answered when an effect fails, if that is so for every effect."""
-    outward = [one for one in made if one.effect is not None and one.effect.outward]
-    if not outward or not all("failure_answered" in one.extra for one in outward):
-        return None
-    return steps.waiting.answer_to_failure(outward[0].id)
-
-
-def _waited_for(made: tuple[Step, ...]) -> dict[str, str]:
-    """Whether somebody waits for the answer of every effect."""
-    outward = [one for one in made if one.effect is not None and one.effect.outward]
-    return {"waited_for": "true"} if outward and all("waited_for" in one.extra for one in outward) else {}
 
 
 def _secrets(drawing: Drawing) -> tuple[Fact, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
-from halfway.inspection.formats.nodes.parts import CODE_UNREAD, by_verb, looks_up, read_table, reading, texts, unknown_effect
+from halfway.inspection.formats.nodes.parts import CODE_UNREAD, by_verb, looks_up, read_table, reading, settled, texts, unknown_effect, without_guests
 from halfway.inspection.knowledge.sql import row_of
 from halfway.inspection.model import Effect, Kind, Repeat, Reversible, Unread
 from halfway.inspection.quoting import quoted
@@ -24,6 +24,8 @@ _REACHES_OUT = re.compile(
     r"|(?:^|[\\n;])\s*(?:import|from)\s+(?!(?:collections|json|re|math|datetime|random|itertools|functools|statistics|base64|hashlib|string|time"
     r"|uuid|typing|decimal|html|textwrap|copy|operator|calendar|unicodedata|js|pyodide)\b)\w"
 )
+# What is up to date, or there, is so after a second time.
+_PACKAGES = re.compile(r"(?:sudo )?(?:apt|apt-get|dnf|yum|zypper|apk)(?: -\S+)* (?:update|upgrade|full-upgrade|dist-upgrade|install|autoremove)\b")
 _COMMANDS = re.compile(r"\n|;|&&|\|\|")
 _WRITES = re.compile(r"(?i)\.write\w*\(|\bopen\(|staticData")
 _WRITES_FILE = re.compile(r"(?i)\.writeFile\w*\(")
@@ -97,6 +99,7 @@ def _is_http(node: Node) -> bool:
     return drawn.short(node) in ("httprequest", "httprequesttool", "toolhttprequest", "graphql")
 
 
+_STREAMS = re.compile(r"[\"']stream[\"']\s*:\s*true\b")
 _QUESTION = re.compile(r"[\"']query[\"']\s*:\s*[\"']\s*(?:query\b|\{)")
 
 
@@ -108,6 +111,13 @@ def _request(node: Node, given: Given) -> Effect | None:
     if method.startswith("="):
         return unknown_effect(told(node))
     return given.knowledge.http(method, address)
+
+
+def streams(node: Node) -> bool:
+    """Whether a request asks for its answer as it is made: it lasts until what it has started ends."""
+    given = node.get("parameters")
+    said = [one.get("value").text for one in given.get("bodyParameters", "parameters").each() if one.get("name").text == "stream"]
+    return _is_http(node) and ("true" in (one.lower().strip("={} ") for one in said) or _STREAMS.search(given.get("jsonBody").text) is not None)
 
 
 def _code(node: Node, name: str) -> Done:
@@ -146,7 +156,11 @@ def _command(node: Node, given: Given) -> Done:
     started = next((words[0] for words in _words(text) if "/" in words[0] or "." in words[0]), "")
     if started or text.startswith("="):
         return Done(unknown_effect(told(node)), Unread(quoted(started or text), COMMAND_UNREAD, node.span))
-    return Done(unknown_effect(told(node)) if drawn.short(node) == "ssh" else None)
+    if drawn.short(node) != "ssh":
+        return Done(None)
+    effect = unknown_effect(told(node))
+    packages = all(_PACKAGES.match(" ".join(words)) for words in _words(text))
+    return Done(replace(effect, repeat=Repeat.SAFE) if packages else effect)
 
 
 def _words(text: str) -> list[list[str]]:
@@ -201,6 +215,12 @@ def _changes(drawing: Drawing, part: str, given: Given) -> bool:
     return effect is not None and effect.outward
 
 
+def _inserts(node: Node) -> bool:
+    """Whether a change of a document puts something in beside what is there; to replace a text does so once."""
+    actions = [one.get("action").text for one in node.get("parameters", "actionsUi", "actionFields").each()]
+    return any(not one.startswith(("replace", "delete")) for one in actions)
+
+
 def _own_branch_changes(drawing: Drawing, given: Given) -> bool:
     """Whether the part of the workflow that it starts for its own calls changes something; one that asks an agent in turn may."""
     branch = drawing.graph.downstream(drawing.own_starts) - drawing.inner
@@ -216,7 +236,8 @@ def _app(node: Node, name: str, given: Given) -> Done:
     statement = row_of(node.get("parameters", "query").text.removeprefix("=")) if operation == "executeQuery" else None
     known = given.knowledge.effect(statement, told(node)) if statement else given.knowledge.node("n8n", type, resource, operation)
     if known is not None:
-        return Done(known)
+        known = without_guests(known, node.get("parameters"))
+        return Done(known if _inserts(node) else settled(known, operation, node.get("parameters")))
     if type.startswith(("n8n-nodes-base.", "@n8n/")):
         return Done(by_verb(operation, told(node), drawn.table()["parameters"]["looks"]))
     # One sort of node is one part that is missing, however often it is used and whatever it is called there.

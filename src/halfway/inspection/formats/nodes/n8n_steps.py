@@ -12,7 +12,7 @@ from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes import parts
 from halfway.inspection.formats.nodes.keys import given_key, identity_of, key_names
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
-from halfway.inspection.formats.nodes.n8n_effects import Done, done_by, told
+from halfway.inspection.formats.nodes.n8n_effects import Done, done_by, streams, told
 from halfway.inspection.formats.nodes.n8n_guards import Guards
 from halfway.inspection.formats.nodes.n8n_items import Items, at_once
 from halfway.inspection.formats.nodes.n8n_told import Told
@@ -303,11 +303,13 @@ class Steps:
         return effect is not None and effect.kinds == frozenset({Kind.NOTIFY}) and effect.receiver is Receiver.TEAM
 
     def _heard(self, name: str) -> dict[str, str]:
-        """Who waits for what comes of it."""
+        """Who waits for what comes of it, and what becomes of its items."""
+        node = self.drawing.nodes[name]
         return {
             "taken_out": "true" if self.items.taken_out(name, self._circle(name)) or self._left_out(name) else "",
             "replaced": "true" if self.items.replaced(name) is not None else "",
             "replaces": "true" if any(self.items.replaced(one) == name for one in self.kept) else "",
+            "streams": "true" if streams(node) else "",
             "answers": "true" if name in self.waiting.answering else "",
             "waited_for": "true" if self.waiting.waits(name) else "",
             "failure_answered": "true" if self.waiting.hears_of_failure(name) else "",
