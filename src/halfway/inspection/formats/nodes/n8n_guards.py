@@ -61,7 +61,7 @@ class Guards:
             output
             for output in outputs
             for ends in [[link.after for link in graph.after[branch] if link.output == output]]
-            if name in ends or name in graph.downstream(ends)
+            if name in ends or name in graph.downstream(ends, around=[branch])  # who comes round is asked again
         ]
         around = graph.downstream(self.drawing.triggers, around=[branch]) if self.drawing.triggers else set[str]()
         return len(leading) == 1 and name not in around
@@ -127,6 +127,16 @@ class Guards:
     def _gate(self, name: str) -> Gate | None:
         """The person who must answer before the node runs."""
         return next((gate for one, gate in self._gates.items() if one != name and name in self.drawing.graph.downstream([one])), None)
+
+    def let_pass_by(self, name: str) -> str | None:
+        """The node that asks a person, where a condition on the answer keeps another one from running."""
+        for branch in self._branches:
+            if self._only_behind(branch, name):
+                asking = (one for one in self._asked_about(branch) if one in self._gates and self._gates[one].kind == "approval")
+                found = next(asking, None)
+                if found is not None:
+                    return found
+        return None
 
     @cached_property
     def _gates(self) -> Mapping[str, Gate]:

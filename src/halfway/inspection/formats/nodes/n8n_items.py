@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,8 @@ from halfway.inspection.source import Node
 
 _OUT = frozenset({"move", "delete", "deleteFile", "trash", "archive"})
 _TABLES = ("tableId", "tableName", "table", "collection", "index", "pineconeIndex", "qdrantCollection", "documentId")
+_KEYS = ("email", "externalId", "sku", "username")
+_LAST = re.compile(r"""(?:json|item)((?:\.\w+|\[["'][^"']+["']\])+)""")
 _SHEETS = ("documentId", "sheetName")
 
 
@@ -39,6 +42,21 @@ class Items:
             return False
         leaves = (leaf.text for _, leaf in parts.leaves(self.drawing.nodes[name].get("parameters")))
         return any(giver == circle for text in leaves for giver, _ in self.drawing.references(text, name) or ())
+
+    def found_again(self, name: str, later: str) -> bool:
+        """Whether what a node makes is looked up later by a value that it was made with, so that its own key finds it."""
+        if not parts.only_reads(self.done[later].effect):
+            return False
+        made, look = self.drawing.nodes[name], self.drawing.nodes[later]
+        if drawn.short(made) != drawn.short(look) or asked(made)[0] != asked(look)[0]:
+            return False
+        return any(self._says_the_same(key, name, later) for key in _KEYS)
+
+    def _says_the_same(self, key: str, name: str, later: str) -> bool:
+        first, second = (drawn.plain(self.drawing.nodes[one].get("parameters", key)) for one in (name, later))
+        if not first or not second:
+            return False
+        return first == second or (_path(first) == _path(second) and self.drawing.references(second, later) != [])
 
     def replaced(self, name: str) -> str | None:
         """The node by which all that an earlier run has made of the same item is deleted right before it is made anew."""
@@ -102,6 +120,12 @@ def at_once(node: Node) -> bool:
     known = drawn.table()["at_once"].get(drawn.short(node))
     version = node.get("typeVersion").number or 1
     return known is not None and asked(node)[1] in known["operations"] and version >= known["since"]
+
+
+def _path(expression: str) -> str:
+    """Which field of a record an expression takes, whoever has it: `["fields"]["Email"]`."""
+    found = _LAST.findall(drawn.moving(expression))
+    return found[0] if len(found) == 1 else expression
 
 
 def _app(node: Node) -> str:

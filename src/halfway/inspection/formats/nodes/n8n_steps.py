@@ -126,7 +126,14 @@ class Steps:
         """The steps in order."""
         guards = Guards(self.drawing, self.done)
         for order, name in enumerate(self.kept):
-            yield guards.guarded(self._step(name, order), name)
+            yield self._let_pass(guards.guarded(self._step(name, order), name), guards.let_pass_by(name))
+
+    def _let_pass(self, step: Step, asking: str | None) -> Step:
+        """The step with the mark that the own people let it pass or not, where they are asked and their answer is heeded."""
+        effect = None if asking is None else self.told.with_receiver(asking, self.done[asking].effect)
+        if effect is None or effect.receiver is not Receiver.TEAM:
+            return step
+        return replace(step, extra={**step.extra, "let_pass": "true"})
 
     def _step(self, name: str, order: int) -> Step:
         node, done = self.drawing.nodes[name], self.done[name]
@@ -239,6 +246,8 @@ class Steps:
             stores = (other := self.done[later].effect) is not None and bool(other.kinds & _STORES)
             tells = other is not None and Kind.NOTIFY in other.kinds  # a message that has it in its text
             if (stores or tells or drawn.short(self.drawing.nodes[later]) == "respondtowebhook") and name in self.givers[later]:
+                found.append(drawn.place(self.drawing.nodes[later]))
+            elif self.items.found_again(name, later):
                 found.append(drawn.place(self.drawing.nodes[later]))
         return tuple(sorted(found))
 
