@@ -53,15 +53,15 @@ class Guards:
                 return quoted(f"{one} [{output}]: {_said(self.drawing.nodes[one])}")
         return ""
 
-    def _only_behind(self, branch: str, name: str) -> bool:
-        """Whether one output of a condition leads to the node, and no other does."""
+    def _only_behind(self, branch: str, name: str, *, again: bool = False) -> bool:
+        """Whether one output of a condition leads to the node, and no other does, unless what comes round is asked again."""
         graph = self.drawing.graph
         outputs = {link.output for link in graph.after.get(branch, ())}
         leading = [
             output
             for output in outputs
             for ends in [[link.after for link in graph.after[branch] if link.output == output]]
-            if name in ends or name in graph.downstream(ends, around=[branch])  # who comes round is asked again
+            if name in ends or name in graph.downstream(ends, around=[branch] if again else [])
         ]
         around = graph.downstream(self.drawing.triggers, around=[branch]) if self.drawing.triggers else set[str]()
         return len(leading) == 1 and name not in around
@@ -131,7 +131,7 @@ class Guards:
     def let_pass_by(self, name: str) -> str | None:
         """The node that asks a person, where a condition on the answer keeps another one from running."""
         for branch in self._branches:
-            if self._only_behind(branch, name):
+            if self._only_behind(branch, name, again=True):
                 asking = (one for one in self._asked_about(branch) if one in self._gates and self._gates[one].kind == "approval")
                 found = next(asking, None)
                 if found is not None:
