@@ -84,12 +84,15 @@ class Drawing:
 
     def calls_itself(self, name: str) -> bool:
         """Whether a node calls this very workflow, which then goes on behind its own start."""
+        return bool(self.own_starts) and self.names_itself(name)
+
+    def names_itself(self, name: str) -> bool:
+        """Whether the workflow that a node names is this one."""
         node = self.nodes[name]
         if not (self.role(name, "sub") or short(node) == "toolworkflow") or name in self.disabled:
             return False
-        wanted = plain(node.get("parameters", "workflowId"))
-        own = self.root.get("id").text
-        return bool(self.own_starts) and (_ITSELF.search(wanted) is not None or (bool(own) and wanted == own))
+        wanted, own = plain(node.get("parameters", "workflowId")), self.root.get("id").text
+        return _ITSELF.search(wanted) is not None or (bool(own) and wanted == own)
 
     def _when(self, name: str, output: int, outputs: int) -> When:
         node = self.nodes[name]

@@ -9,7 +9,17 @@ from dataclasses import dataclass, replace
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
-from halfway.inspection.formats.nodes.parts import CODE_UNREAD, by_verb, looks_up, read_table, reading, settled, texts, unknown_effect, without_guests
+from halfway.inspection.formats.nodes.parts import (
+    CODE_UNREAD,
+    by_verb,
+    looks_up,
+    read_table,
+    reading,
+    settled,
+    texts,
+    unknown_effect,
+    without_guests,
+)
 from halfway.inspection.knowledge.sql import row_of
 from halfway.inspection.model import Effect, Kind, Repeat, Reversible, Unread
 from halfway.inspection.quoting import quoted
@@ -25,7 +35,9 @@ _REACHES_OUT = re.compile(
     r"|uuid|typing|decimal|html|textwrap|copy|operator|calendar|unicodedata|js|pyodide)\b)\w"
 )
 # What is up to date, or there, is so after a second time.
-_PACKAGES = re.compile(r"(?:sudo )?(?:apt|apt-get|dnf|yum|zypper|apk)(?: -\S+)* (?:update|upgrade|full-upgrade|dist-upgrade|install|autoremove)\b")
+_PACKAGES = re.compile(
+    r"(?:sudo )?(?:apt|apt-get|dnf|yum|zypper|apk)(?: -\S+)* (?:update|upgrade|full-upgrade|dist-upgrade|install|autoremove)\b"
+)
 _COMMANDS = re.compile(r"\n|;|&&|\|\|")
 _WRITES = re.compile(r"(?i)\.write\w*\(|\bopen\(|staticData")
 _WRITES_FILE = re.compile(r"(?i)\.writeFile\w*\(")
@@ -117,7 +129,9 @@ def streams(node: Node) -> bool:
     """Whether a request asks for its answer as it is made: it lasts until what it has started ends."""
     given = node.get("parameters")
     said = [one.get("value").text for one in given.get("bodyParameters", "parameters").each() if one.get("name").text == "stream"]
-    return _is_http(node) and ("true" in (one.lower().strip("={} ") for one in said) or _STREAMS.search(given.get("jsonBody").text) is not None)
+    return _is_http(node) and (
+        "true" in (one.lower().strip("={} ") for one in said) or _STREAMS.search(given.get("jsonBody").text) is not None
+    )
 
 
 def _code(node: Node, name: str) -> Done:
@@ -134,6 +148,8 @@ def _sub(drawing: Drawing, name: str, given: Given) -> Done:
     node = drawing.nodes[name]
     if drawing.calls_itself(name):
         return Done(None)
+    if drawing.names_itself(name):
+        return Done(unknown_effect(told(node)))
     wanted = drawn.plain(node.get("parameters", "workflowId"))
     called = node.get("parameters", "workflowId", "cachedResultName").text
     shown = called or wanted or name
@@ -224,7 +240,12 @@ def _inserts(node: Node) -> bool:
 def _own_branch_changes(drawing: Drawing, given: Given) -> bool:
     """Whether the part of the workflow that it starts for its own calls changes something; one that asks an agent in turn may."""
     branch = drawing.graph.downstream(drawing.own_starts) - drawing.inner
-    if any(drawn.short(drawing.nodes[part]) == "toolworkflow" for name in branch for part in drawing.parts.get(name, ()) if part in drawing.nodes):
+    if any(
+        drawn.short(drawing.nodes[part]) == "toolworkflow"
+        for name in branch
+        for part in drawing.parts.get(name, ())
+        if part in drawing.nodes
+    ):
         return True
     done = (done_by(drawing, name, given) for name in branch if not drawn.is_trigger(drawing.nodes[name]))
     return any(one.effect is not None and one.effect.outward for one in done)

@@ -63,7 +63,12 @@ class Items:
         effect, graph = self.done[name].effect, self.drawing.graph
         if effect is None or not effect.outward or Kind.DELETE in effect.kinds:
             return None
-        return next((one for one in self._clearing if name in graph.downstream([one]) and self._same_table(one, name)), None)
+        return next((one for one in self._clearing if self._same_table(one, name) and name in graph.downstream([one])), None)
+
+    @cached_property
+    def replacing(self) -> frozenset[str]:
+        """The nodes that delete what is then made anew."""
+        return frozenset(one for name in self.done if (one := self.replaced(name)) is not None)
 
     @cached_property
     def _clearing(self) -> tuple[str, ...]:
@@ -77,15 +82,17 @@ class Items:
 
     def known_before(self, name: str) -> str | None:
         """The node that reads what was written down of earlier items, where those are left out and the new ones are written down there."""
-        graph = self.drawing.graph
+        return next((look for join, look in self._kept_books if name in self.drawing.graph.downstream([join])), None)
+
+    @cached_property
+    def _kept_books(self) -> tuple[tuple[str, str], ...]:
+        """The nodes that leave out what is known, each with the one that reads it from where it is written down afterwards."""
+        found: list[tuple[str, str]] = []
         for join in self._leaving_out:
-            if name not in graph.downstream([join]):
-                continue
-            for link in graph.before.get(join, ()):
-                for look in self._read_before(link.before):
-                    if any(self.writes_to(later, look) for later in graph.downstream([join])):
-                        return look
-        return None
+            later = self.drawing.graph.downstream([join])
+            looks = (look for link in self.drawing.graph.before.get(join, ()) for look in self._read_before(link.before))
+            found += [(join, look) for look in looks if any(self.writes_to(one, look) for one in later)]
+        return tuple(found)
 
     @cached_property
     def _leaving_out(self) -> tuple[str, ...]:

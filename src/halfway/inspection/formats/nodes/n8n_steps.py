@@ -243,13 +243,15 @@ class Steps:
             return ()
         found: list[Span] = []
         for later in self.drawing.graph.downstream([name]) - {name}:
-            stores = (other := self.done[later].effect) is not None and bool(other.kinds & _STORES)
-            tells = other is not None and Kind.NOTIFY in other.kinds  # a message that has it in its text
-            if (stores or tells or drawn.short(self.drawing.nodes[later]) == "respondtowebhook") and name in self.givers[later]:
-                found.append(drawn.place(self.drawing.nodes[later]))
-            elif self.items.found_again(name, later):
+            if self._tells_of(name, later) or self.items.found_again(name, later):
                 found.append(drawn.place(self.drawing.nodes[later]))
         return tuple(sorted(found))
+
+    def _tells_of(self, name: str, later: str) -> bool:
+        """Whether a later node writes down what this one was answered, or has it in its text, or returns it."""
+        other = self.done[later].effect
+        stores = other is not None and bool(other.kinds & (_STORES | {Kind.NOTIFY}))
+        return (stores or self.drawing.role(later, "answering")) and name in self.givers[later]
 
     def _roles(self, name: str) -> frozenset[Mark]:
         """What a node writes down about the run, by what it says."""
@@ -296,7 +298,11 @@ class Steps:
         said = {"type": node.get("type").text, "version": node.get("typeVersion").text, "told": told(node)}
         if done.tools:
             at_home = all(self._tells_home(tool) for tool in done.tools)
-            said |= {"tools": ", ".join(done.tools), "tells_team": "true" if at_home else "", "max_iterations": node.get("parameters", "options", "maxIterations").text}
+            said |= {
+                "tools": ", ".join(done.tools),
+                "tells_team": "true" if at_home else "",
+                "max_iterations": node.get("parameters", "options", "maxIterations").text,
+            }
         if done.effect is not None and done.effect.outward:
             said |= self._heard(name)
         return {key: value for key, value in said.items() if value}
@@ -317,7 +323,7 @@ class Steps:
         return {
             "taken_out": "true" if self.items.taken_out(name, self._circle(name)) or self._left_out(name) else "",
             "replaced": "true" if self.items.replaced(name) is not None else "",
-            "replaces": "true" if any(self.items.replaced(one) == name for one in self.kept) else "",
+            "replaces": "true" if name in self.items.replacing else "",
             "streams": "true" if streams(node) else "",
             "answers": "true" if name in self.waiting.answering else "",
             "waited_for": "true" if self.waiting.waits(name) else "",

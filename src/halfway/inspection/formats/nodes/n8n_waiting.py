@@ -31,7 +31,9 @@ class Waiting:
 
     def answer_to_failure(self, name: str) -> Span | None:
         """The node that answers the one who waits when another one fails."""
-        if drawn.on_error(self.drawing.nodes[name]) is not OnError.ROUTE or not all(self._by_node(start) for start, _ in self._starts(name)):
+        if drawn.on_error(self.drawing.nodes[name]) is not OnError.ROUTE or not all(
+            self._by_node(start) for start, _ in self._starts(name)
+        ):
             return None
         firsts = [link.after for link in self.drawing.graph.after.get(name, ()) if link.when is When.ERROR]
         found = (one for one in [*firsts, *self.drawing.graph.downstream(firsts)] if self._is_answer(one))
