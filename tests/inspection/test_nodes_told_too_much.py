@@ -164,6 +164,12 @@ def test_any_channel_of_the_own_server_is_of_the_own_people(tmp_path: Path, give
     assert effect.receiver is receiver
 
 
+@pytest.mark.parametrize(("guild", "home"), [("1", True), ("={{ $json.guild }}", False)])
+def test_what_is_made_at_the_own_server_is_marked(tmp_path: Path, guild: str, home: bool) -> None:
+    made_there = step(tmp_path, node("discord", "webhook", resource="channel", operation="create", guildId=guild), "Act")
+    assert ("at_home" in made_there.extra) is home
+
+
 MAIL = {"resource": "message", "operation": "send"}
 
 

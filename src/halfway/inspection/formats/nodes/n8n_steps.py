@@ -325,6 +325,7 @@ class Steps:
             "replaced": "true" if self.items.replaced(name) is not None else "",
             "replaces": "true" if name in self.items.replacing else "",
             "streams": "true" if streams(node) else "",
+            "at_home": "true" if self.told.at_home(node) else "",
             "answers": "true" if name in self.waiting.answering else "",
             "waited_for": "true" if self.waiting.waits(name) else "",
             "failure_answered": "true" if self.waiting.hears_of_failure(name) else "",

@@ -38,7 +38,7 @@ class Told:
         """The effect with who is told."""
         if effect is None or Kind.NOTIFY not in effect.kinds or effect.receiver is not Receiver.UNKNOWN:
             return effect
-        if self._at_home(self.drawing.nodes[name]):
+        if self.at_home(self.drawing.nodes[name]):
             return replace(effect, receiver=Receiver.TEAM)
         address = self._address(self.drawing.nodes[name])
         if not address:
@@ -86,8 +86,8 @@ class Told:
             values = [f"={{{{ {value[2:-2]} }}}}" if value.startswith("{{") else value for value in values]
         return next((value for value in values if value), "")
 
-    def _at_home(self, node: Node) -> bool:
-        """Whether it goes to a channel, whichever it is, of a server or a team that is named in the file."""
+    def at_home(self, node: Node) -> bool:
+        """Whether it is about a channel, whichever it is, of a server or a team that is named in the file."""
         houses = [drawn.plain(node.get("parameters", key)) for key in drawn.table()["parameters"]["houses"]]
         return any(one and not one.startswith("=") for one in houses) and node.get("parameters", "sendTo").text != "user"
 
