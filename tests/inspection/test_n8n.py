@@ -98,7 +98,7 @@ def test_the_engine_keeps_the_number_of_tries_within_bounds(tries: object, bound
         ("={{ $('Hook').item.json.body.phone }}", Receiver.CUSTOMER),
         ('={{ $node["Hook"].json["phone"] }}', Receiver.CUSTOMER),
         ("={{ $json.team }}", Receiver.TEAM),
-        ("={{ $env.DUTY_PHONE }}", Receiver.UNKNOWN),
+        ("={{ $env.DUTY_PHONE }}", Receiver.TEAM),
         ("={{ $('Nobody').item.json.phone }}", Receiver.UNKNOWN),
         ({"__rl": True, "mode": "list", "value": "C123"}, Receiver.TEAM),
     ],
@@ -261,7 +261,7 @@ def test_code_that_calls_out_and_workflows_that_were_not_given_are_said_to_be_un
     assert [(step.name, step.opaque and step.opaque.what, step.effect and step.effect.kinds) for step in flow.steps] == [
         ("Code", "Code", {Kind.UNKNOWN}),
         ("Sub", "Refunds", {Kind.UNKNOWN}),
-        ("Strange", "Strange (n8n-nodes-someone.thing)", {Kind.UNKNOWN}),
+        ("Strange", "n8n-nodes-someone.thing", {Kind.UNKNOWN}),
         ("Script", "./bill.sh", {Kind.UNKNOWN}),
     ]
     other = written(chain(HOOK, node("Mail", "gmail")) | {"id": "w9"}, "refunds.json")
@@ -323,7 +323,7 @@ def test_records_of_earlier_runs_that_are_sorted_out_are_a_claim_and_a_look() ->
     flow = flow_of(chain(HOOK, sorts, node("Mail", "gmail")))
     claim, mail = flow.steps
     assert (claim.name, claim.marks, claim.effect) == ("New only", {Mark.CLAIM}, None)
-    assert (mail.guard, mail.guard_is_proof) == (claim.span, False)
+    assert (mail.guard, mail.guard_is_proof) == (claim.span, True)
 
 
 def test_nodes_that_are_off_or_that_nothing_reaches_are_no_steps() -> None:

@@ -83,10 +83,10 @@ def _flow(scenario: Blueprint, source: Source, given: Given) -> Flow:
         edges=steps.edges,
         triggers=_triggers(scenario),
         guards=(Guard(settings.get("sequential").span),) if settings.get("sequential").value is True else (),
-        failure_notice=_failure_notice(steps),
+        failure_notice=_failure_notice(steps) or parts.answered(made, steps.told.answer_to_failure),
         evidence_off=hidden.span if hidden.value is True else None,
         secrets=tuple(_secrets(scenario))[: parts.MOST_SECRETS],
-        extra={name: settings.get(name).text for name in _SCENARIO if settings.get(name).there},
+        extra={name: settings.get(name).text for name in _SCENARIO if settings.get(name).there} | parts.waited_for(made),
     )
 
 

@@ -81,12 +81,12 @@ def _flow(drawing: Drawing, given: Given) -> Flow:
         edges=steps.edges,
         triggers=tuple(triggers_of(drawing)),
         enabled=root.get("active").value is not False,
-        failure_notice=_failure_notice(drawing),
+        failure_notice=_failure_notice(drawing) or parts.answered(made, steps.waiting.answer_to_failure),
         evidence_off=settings.get("saveDataErrorExecution").span if settings.get("saveDataErrorExecution").text == "none" else None,
         secrets=_secrets(drawing),
         version=root.get("versionId").text,
         version_at=root.get("versionId").span,
-        extra=_extra(settings),
+        extra=_extra(settings) | parts.waited_for(made),
     )
 
 

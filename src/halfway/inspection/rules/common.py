@@ -24,7 +24,7 @@ from halfway.inspection.quoting import quoted
 OFFICIAL = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 """Where a second effect costs somebody money, stock or a right."""
 
-TABLES = ("sheets.", "airtable.", "notion.", "dynamodb.", "db.")
+TABLES = ("sheets.", "airtable.", "notion.", "dynamodb.", "db.", "store.")
 """How the actions on rows of tables of one's own begin."""
 
 _CHATS = frozenset({"telegram", "whatsapp", "slack", "discord", "line", "messenger", "mattermost", "teams"})

@@ -23,7 +23,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         later = next((one for one in ways.after(step) if one.id in told_of), None)
         if later is not None:
-            severity = Severity.MEDIUM if tells_team(step) or (_is_unknown(step) and _is_kept_up(later)) else Severity.HIGH
+            severity = Severity.MEDIUM if tells_team(step) or (_is_beside(step) and _is_kept_up(later)) else Severity.HIGH
             yield found(RULE.id, severity, step, _text(step), line(later), later=later)
 
 
@@ -37,11 +37,14 @@ def _is_told_of(later: Step) -> bool:
     """What a message may speak of: not another message, and not the mark that it is sent, also where that is one at a mail."""
     if later.effect is not None and _TIDIED.search(later.effect.told):
         return False
+    if "logs" in later.extra:
+        return False
     return outward(later) and stops(later) and not only_tells(later) and not later.marks & {Mark.CLAIM, Mark.CURSOR}
 
 
-def _is_unknown(step: Step) -> bool:
-    return step.effect is None or step.effect.receiver is Receiver.UNKNOWN
+def _is_beside(step: Step) -> bool:
+    """Whether it may speak of something else: who hears it is not known, or it answers what somebody has written."""
+    return "answers" in step.extra or step.effect is None or step.effect.receiver is Receiver.UNKNOWN
 
 
 def _is_kept_up(later: Step) -> bool:

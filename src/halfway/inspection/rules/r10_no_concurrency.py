@@ -44,9 +44,10 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
     if repeatability(step) is Repeatable.PROVEN or (step.effect is not None and step.effect.repeat is Repeat.MERGES):
         return False
     # Two events, or two people, are about two records, unless a look before the effect tells of one thing that both want.
+    # That both may find nothing and add it is the question of R-40.
     of_one_record = step.guard is None and all(start.kind in (Starting.EVENT, Starting.MANUAL) for start in starts)
     adds = Kind.CREATE in kinds(step) or _ADDS.search(told(step)) is not None  # two new rows do not meet
-    return bool(kinds(step) & {Kind.MONEY, Kind.RECORD}) and not of_one_record and not (adds and step.guard is None)
+    return bool(kinds(step) & {Kind.MONEY, Kind.RECORD}) and not of_one_record and not adds
 
 
 def _severity(step: Step) -> Severity:

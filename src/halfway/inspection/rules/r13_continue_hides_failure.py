@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, OnError, Step
-from halfway.inspection.rules.common import found, is_by_hand, kinds, line, only_tells, outward, tells_team
+from halfway.inspection.rules.common import answers, found, is_by_hand, kinds, line, only_tells, outward, tells_team
 
 NEEDS = "When {what} fails, {later} goes on with a result that is not there."
 BESIDE = frozenset({"github.label", "github.pull.update"})
@@ -32,13 +32,18 @@ def check(case: Case) -> Iterator[Finding]:
             yield found(RULE.id, Severity.HIGH, step, NEEDS, line(needing), later=needing)
         elif after is not None:
             yield found(RULE.id, Severity.MEDIUM, step, FOLLOWS, line(after), later=after)
-        elif step.on_error is OnError.SWALLOW and not by_hand and not tells_team(step) and kinds(step) != FILE and not ways.failing(step):
+        elif step.on_error is OnError.SWALLOW and not by_hand and _is_missed(case, step) and not ways.failing(step):
             yield found(RULE.id, Severity.MEDIUM, step, ENDS)
 
 
 def _clears(step: Step) -> bool:
     """Whether it deletes what need not be there: that its failure is passed over is meant."""
     return kinds(step) == DELETED and step.on_error is OnError.SWALLOW
+
+
+def _is_missed(case: Case, step: Step) -> bool:
+    """Whether somebody misses it who does not see it: the own people, and who waits for an answer, ask."""
+    return not tells_team(step) and not answers(case.flow, step) and kinds(step) != FILE
 
 
 def _is_beside(step: Step) -> bool:

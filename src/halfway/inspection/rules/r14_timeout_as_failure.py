@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Kind, Mark, OnError, Receiver, Repeat, Step
-from halfway.inspection.rules.common import again_at, exposed, found, kinds, line, outward, retries
+from halfway.inspection.rules.common import again_at, answers, exposed, found, kinds, line, outward, retries
 from halfway.inspection.ways import Ways
 
 RETRIED = "{what} is taken for failed after {seconds} seconds and done again, though it may have happened."
@@ -25,7 +25,9 @@ def check(case: Case) -> Iterator[Finding]:
         within = step.extra.get("limit") == "whole"
         retry = next((one for one in retries(step) if one.after_timeout and not within), None)
         if then is not None:
-            severity = Severity.MEDIUM if kinds(step) == UNKNOWN else Severity.HIGH
+            # Who has written is told that it went wrong, and asks again.
+            mild = kinds(step) == UNKNOWN or answers(case.flow, then)
+            severity = Severity.MEDIUM if mild else Severity.HIGH
             yield found(RULE.id, severity, step, BOOKED, line(then), then=then.name)
         elif step.timeout is not None and retry is not None and exposed(step):
             facts: tuple[Fact, ...] = (*(fact for fact in step.facts if "timeout" in fact.span.at), *again_at(retry, step))

@@ -29,6 +29,8 @@ def check(case: Case) -> Iterator[Finding]:
         # A message that comes too early is the question of R-06.
         if (by_hand and kinds(step) == DELETED) or only_tells(step) or not _is_final(step) or step.marks & ASIDE:
             continue
+        if "replaces" in step.extra:
+            continue  # what is deleted is made anew right after, by the same key
         needing = _needing(ways, step)
         later = next((one for one in ways.after(step) if one.id in movable and one.id not in needing and _may_swap(ways, step, one)), None)
         if later is not None:

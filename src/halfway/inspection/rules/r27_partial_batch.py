@@ -28,6 +28,8 @@ MISSING = "When {what} stops after some of its items, the rest is missing until 
 SEEN = frozenset({Kind.DEPLOY, Kind.PUBLISH, Kind.PERMISSION, Kind.MONEY, Kind.NOTIFY})
 """Where half of a set is something that others meet. Rows and files that are written again are whole after the next run."""
 _DELETES = re.compile(r"(?i)\bDELETE |(?:^|[\s._])(?:delete|remove|terminate|purge|move|archive)\b|(?:delete|remove|terminate|purge)_")
+SETTLED = frozenset({"taken_out", "replaced"})
+"""What is through is no longer in the set, or all of its kind is deleted before it is made anew."""
 FILE = frozenset({Kind.FILE})
 DELETED = frozenset({Kind.DELETE})
 _BATCH = re.compile(
@@ -51,6 +53,7 @@ def check(case: Case) -> Iterator[Finding]:
             or step.guard is not None
             or "each" in step.extra
             or "--skip-existing" in step.quote
+            or SETTLED & step.extra.keys()
         ):
             continue
         judged = _judged(step)

@@ -55,6 +55,8 @@ def _looks(later: Step, agent: Step) -> bool:
 
 def _elsewhere(step: Step) -> bool:
     """Whether it only asks for an agent; one that runs in the step itself leaves its log there."""
+    if "streams" in step.extra:
+        return False  # the request lasts as long as what it starts
     return step.effect is not None and _REQUEST.search(step.effect.told) is not None
 
 

@@ -236,14 +236,13 @@ class _Walk:
 
     def _with_fallback(self, member: Node, other: Node, around: Around) -> Around:
         first, second = self._text(member), self._text(other)
-        if " ".join(first.split()) not in " ".join(second.split()):
-            # With less than before it is a second try at what was refused, and says nothing of an answer that was lost.
-            return around if same(first, second) else replace(around, fate=fate_of(second))
-        if same(first, second):
-            self._loops += 1
-            loop = Loop(self._line(member), self._loops, True, max(1 + second.count(first), 2))
-            return replace(around, loops=(*around.loops, loop))
-        return replace(around, fate=fate_of(second))
+        if not same(first, second):
+            return replace(around, fate=fate_of(second))
+        if len(second) < len(first):  # with less it is a second try at what was refused, and says nothing of an answer that was lost
+            return around
+        self._loops += 1
+        loop = Loop(self._line(member), self._loops, True, max(1 + second.count(first), 2))
+        return replace(around, loops=(*around.loops, loop))
 
     def walk_pipeline(self, node: Node, around: Around) -> None:
         members = [child for child in node.children if child.is_named and child.type != "comment"]

@@ -35,7 +35,9 @@ def done_by(scenario: Blueprint, name: str, given: Given) -> Done:
         return Done(given.knowledge.http(_method(node), node.get("mapper", "url").text))
     verb = kind.split(":")[-1].removeprefix("Action").removeprefix("action")
     known = given.knowledge.node("make", kind)
-    return Done(known if known is not None else parts.by_verb(verb, told(node), blueprints.table()["parameters"]["looks"]))
+    if known is not None:
+        return Done(parts.settled(parts.without_guests(known, node.get("mapper")), verb, node.get("mapper")))
+    return Done(parts.by_verb(verb, told(node), blueprints.table()["parameters"]["looks"]))
 
 
 def told(node: Node) -> str:

@@ -10,8 +10,9 @@ from halfway.inspection.formats import Given
 from halfway.inspection.formats.nodes import blueprints, parts
 from halfway.inspection.formats.nodes.blueprints import Blueprint, place
 from halfway.inspection.formats.nodes.blueprints_effects import Done, done_by
+from halfway.inspection.formats.nodes.blueprints_told import Told
 from halfway.inspection.formats.nodes.keys import given_key, identity_of, key_names
-from halfway.inspection.formats.nodes.provenance import Root, Tracer, receiver
+from halfway.inspection.formats.nodes.provenance import Root, Tracer
 from halfway.inspection.formats.wording import is_notice
 from halfway.inspection.model import (
     Edge,
@@ -21,7 +22,6 @@ from halfway.inspection.model import (
     Kind,
     Mark,
     OnError,
-    Receiver,
     Repeater,
     Repeating,
     Span,
@@ -62,6 +62,11 @@ class Steps:
     def tracer(self) -> Tracer:
         return self.scenario.tracer({name: root for name in self.scenario.modules if (root := self._root(name)) is not None})
 
+    @cached_property
+    def told(self) -> Told:
+        """Who is told by its messages, and who waits."""
+        return Told(self.scenario, self.done, self.tracer)
+
     def _root(self, name: str) -> Root | None:
         effect, started = self.done[name].effect, self.scenario.started
         if name == self.scenario.first and started is not None:
@@ -81,7 +86,7 @@ class Steps:
 
     def _step(self, name: str, order: int) -> Step:
         placed, done = self.scenario.modules[name], self.done[name]
-        node, effect = placed.node, self._told(name, done.effect)
+        node, effect = placed.node, self.told.with_receiver(name, done.effect)
         seconds = node.get("mapper", "timeout").number
         known = seconds is not None and 0 < seconds < MOST_SECONDS
         guard = self._guard(name) if parts.makes_anew(effect) else None
@@ -111,14 +116,6 @@ class Steps:
             facts=tuple(self._facts(node)),
             extra=self._extra(name),
         )
-
-    def _told(self, name: str, effect: Effect | None) -> Effect | None:
-        """The effect with who is told."""
-        if effect is None or Kind.NOTIFY not in effect.kinds or effect.receiver is not Receiver.UNKNOWN:
-            return effect
-        given = self.scenario.modules[name].node.get("mapper")
-        address = next((text for key in blueprints.table()["parameters"]["recipients"] if (text := parts.texts(given.get(key)))), "")
-        return replace(effect, receiver=receiver(self.tracer.follow(address, name))) if address else effect
 
     def _identity(self, name: str, effect: Effect | None) -> Identity | None:
         """A key in a header, else what the module names its record by: `overwrite: false` makes a second one fail."""
@@ -231,6 +228,9 @@ class Steps:
     def _same_thing(self, look: str, name: str) -> bool:
         """Whether a look can be about what is made: it asks the same app, or a table in which is kept what was done."""
         first, second = (self.scenario.modules[one].node.get("module").text.partition(":")[0] for one in (look, name))
+        folders = {self.scenario.modules[one].node.get("mapper", "folderId").text for one in (look, name)} - {""}
+        if len(folders) > 1 and not any("{{" in one for one in folders):
+            return False  # what lies in one folder is no proof of what is put in another
         return first == second or first in _TABLES
 
     def _marks(self, name: str, effect: Effect | None) -> frozenset[Mark]:
@@ -242,11 +242,19 @@ class Steps:
             found.add(Mark.SUCCESS_NOTICE)
         elif effect is not None and effect.outward and handles:
             found.add(Mark.RECOVERY)
-        if self.scenario.role(name, "claims"):
+        if self.scenario.role(name, "claims") and self._is_asked_for(name):
             found.add(Mark.CLAIM)
         if self._looping(name):
             found.add(Mark.IN_LOOP)
         return frozenset(found)
+
+    def _is_asked_for(self, name: str) -> bool:
+        """Whether a record can keep a repeat away: it has a key of its own, or somebody reads the store."""
+        keyed = bool(self.scenario.modules[name].node.get("mapper", "key").text)
+        app = self.scenario.kind(name).split(":")[0]
+        return keyed or any(
+            self.scenario.kind(one).split(":")[0] == app and parts.only_reads(self.done[one].effect) for one in self.scenario.modules
+        )
 
     def _extra(self, name: str) -> dict[str, str]:
         placed = self.scenario.modules[name]
@@ -258,5 +266,6 @@ class Steps:
             "handles": placed.handles,
             "route": placed.route,
             "break_without_store": "true" if directive == "Break" and not stored else "",
+            **self.told.marks(name),
         }
         return {key: value for key, value in said.items() if value}

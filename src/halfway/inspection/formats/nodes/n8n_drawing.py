@@ -21,6 +21,7 @@ _NAMED = re.compile(
 _OWN = re.compile(r"""\$(?:json|input|binary|data)\b(?P<rest>[\w.\[\]"'()?$ -]*)|\bitems?\[?\d*\]?\.json(?P<item>[\w.\[\]"']*)""")
 _OUTSIDE = re.compile(r"\$(?:env|vars|secrets|getWorkflowStaticData|fromAI|parameter)\b")
 _FIELD = re.compile(r"""(?:\[\s*["'])([^"']+)["']\s*\]|\.(?P<name>\w+)""")
+_ITSELF = re.compile(r"^=\s*\{\{\s*\$workflow\.id\s*\}\}$")
 _HULLS = frozenset({"item", "json", "first", "last", "all", "context", "binary", "params", "data", "itemMatching", "pairedItem"})
 
 
@@ -67,8 +68,31 @@ class Drawing:
             for number, output in enumerate(outputs):
                 for one in output.each():
                     after = one.get("node").text
-                    if after in self.nodes:
+                    if after in self.nodes and not self._is_no_output(before, number):
                         yield Link(before, after, self._when(before, number, len(outputs)), number)
+        calling = (name for name in self.nodes if self.role(name, "sub") and self.calls_itself(name))
+        yield from (Link(before, after) for before in calling for after in self.own_starts)
+
+    def _is_no_output(self, name: str, output: int) -> bool:
+        """Whether a line leaves an output that the node does not have: code has one, and a second for failures only if it says so."""
+        return output > 0 and self.role(name, "code") and on_error(self.nodes[name]) is not OnError.ROUTE
+
+    @cached_property
+    def own_starts(self) -> tuple[str, ...]:
+        """The nodes with which the workflow begins when another one, or it itself, calls it."""
+        return tuple(name for name in self.nodes if self.role(name, "called") and name not in self.disabled)
+
+    def calls_itself(self, name: str) -> bool:
+        """Whether a node calls this very workflow, which then goes on behind its own start."""
+        return bool(self.own_starts) and self.names_itself(name)
+
+    def names_itself(self, name: str) -> bool:
+        """Whether the workflow that a node names is this one."""
+        node = self.nodes[name]
+        if not (self.role(name, "sub") or short(node) == "toolworkflow") or name in self.disabled:
+            return False
+        wanted, own = plain(node.get("parameters", "workflowId")), self.root.get("id").text
+        return _ITSELF.search(wanted) is not None or (bool(own) and wanted == own)
 
     def _when(self, name: str, output: int, outputs: int) -> When:
         node = self.nodes[name]
@@ -114,10 +138,14 @@ class Drawing:
         """Whether a node has no effect of its own and hands on what it gets."""
         return name in self.disabled or self.role(name, "passing")
 
+    def hands_on(self, name: str) -> bool:
+        """Whether what comes out of a node is what came into it."""
+        return self.passes(name) or self.role(name, "classifying")
+
     def tracer(self, roots: Mapping[str, Root]) -> Tracer:
         """Follows the values of this workflow; the roots tell what its other nodes give."""
-        passing = {name: [link.before for link in self.graph.before.get(name, ())] for name in self.nodes if self.passes(name)}
-        return Tracer(self.references, moving, roots, self._assigned, passing)
+        passing = {name: [link.before for link in self.graph.before.get(name, ())] for name in self.nodes if self.hands_on(name)}
+        return Tracer(self.references, moving, roots, self.assigned, passing)
 
     def references(self, text: str, name: str) -> list[Reference] | None:
         """Of whom an expression at a node speaks, each with the field; None: of something outside the file."""
@@ -132,7 +160,7 @@ class Drawing:
         found += [(one, field) for field in own for one in before]
         return None if own and not before else found
 
-    def _assigned(self, name: str, field: str) -> str | None:
+    def assigned(self, name: str, field: str) -> str | None:
         """The expression that a Set node gives a field."""
         if name not in self.nodes or short(self.nodes[name]) != "set":
             return "={{ randomUUID() }}" if self._draws(name) else None

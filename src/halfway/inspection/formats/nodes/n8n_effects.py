@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
-from halfway.inspection.formats.nodes.parts import CODE_UNREAD, by_verb, read_table, reading, texts, unknown_effect
+from halfway.inspection.formats.nodes.parts import (
+    CODE_UNREAD,
+    by_verb,
+    looks_up,
+    read_table,
+    reading,
+    settled,
+    texts,
+    unknown_effect,
+    without_guests,
+)
 from halfway.inspection.knowledge.sql import row_of
 from halfway.inspection.model import Effect, Kind, Repeat, Reversible, Unread
 from halfway.inspection.quoting import quoted
@@ -24,8 +34,14 @@ _REACHES_OUT = re.compile(
     r"|(?:^|[\\n;])\s*(?:import|from)\s+(?!(?:collections|json|re|math|datetime|random|itertools|functools|statistics|base64|hashlib|string|time"
     r"|uuid|typing|decimal|html|textwrap|copy|operator|calendar|unicodedata|js|pyodide)\b)\w"
 )
+# What is up to date, or there, is so after a second time.
+_PACKAGES = re.compile(
+    r"(?:sudo )?(?:apt|apt-get|dnf|yum|zypper|apk)(?: -\S+)* (?:update|upgrade|full-upgrade|dist-upgrade|install|autoremove)\b"
+)
 _COMMANDS = re.compile(r"\n|;|&&|\|\|")
-_ITSELF = re.compile(r"^=\s*\{\{\s*\$workflow\.id\s*\}\}$")
+_WRITES = re.compile(r"(?i)\.write\w*\(|\bopen\(|staticData")
+_WRITES_FILE = re.compile(r"(?i)\.writeFile\w*\(")
+_STORES = "vectorstore"
 _LANGCHAIN = "@n8n/n8n-nodes-langchain."
 
 
@@ -46,7 +62,7 @@ def done_by(drawing: Drawing, name: str, given: Given) -> Done:
     if drawing.role(name, "code"):
         return _code(node, name)
     if drawing.role(name, "sub"):
-        return _sub(node, name, given)
+        return _sub(drawing, name, given)
     if drawing.role(name, "shell"):
         return _command(node, given)
     if _is_http(node):
@@ -95,6 +111,7 @@ def _is_http(node: Node) -> bool:
     return drawn.short(node) in ("httprequest", "httprequesttool", "toolhttprequest", "graphql")
 
 
+_STREAMS = re.compile(r"[\"']stream[\"']\s*:\s*true\b")
 _QUESTION = re.compile(r"[\"']query[\"']\s*:\s*[\"']\s*(?:query\b|\{)")
 
 
@@ -108,22 +125,38 @@ def _request(node: Node, given: Given) -> Effect | None:
     return given.knowledge.http(method, address)
 
 
+def streams(node: Node) -> bool:
+    """Whether a request asks for its answer as it is made: it lasts until what it has started ends."""
+    given = node.get("parameters")
+    said = [one.get("value").text for one in given.get("bodyParameters", "parameters").each() if one.get("name").text == "stream"]
+    return _is_http(node) and (
+        "true" in (one.lower().strip("={} ") for one in said) or _STREAMS.search(given.get("jsonBody").text) is not None
+    )
+
+
 def _code(node: Node, name: str) -> Done:
     """What somebody wrote: only a call that leaves n8n makes it an effect."""
-    if not _REACHES_OUT.search(texts(node.get("parameters"))):
-        return Done(None)
+    code = texts(node.get("parameters"))
+    if not _REACHES_OUT.search(code):
+        file = frozenset({Kind.FILE})
+        return Done(Effect("", file, Repeat.UNKNOWN, Reversible.UNKNOWN, told(node), certain=False) if _WRITES_FILE.search(code) else None)
     return Done(unknown_effect(told(node)), Unread(quoted(name), CODE_UNREAD, node.span))
 
 
-def _sub(node: Node, name: str, given: Given) -> Done:
-    """Another workflow, which is a flow of its own where it was given."""
-    wanted = drawn.plain(node.get("parameters", "workflowId"))
-    if _ITSELF.search(wanted):
+def _sub(drawing: Drawing, name: str, given: Given) -> Done:
+    """Another workflow, which is a flow of its own where it was given; one that calls itself goes on behind its own start."""
+    node = drawing.nodes[name]
+    if drawing.calls_itself(name):
+        return Done(None)
+    if drawing.names_itself(name):
         return Done(unknown_effect(told(node)))
-    shown = node.get("parameters", "workflowId", "cachedResultName").text or wanted or name
+    wanted = drawn.plain(node.get("parameters", "workflowId"))
+    called = node.get("parameters", "workflowId", "cachedResultName").text
+    shown = called or wanted or name
     if wanted and any(_holds(source.json, wanted) for source in given.sources.values() if '"connections"' in source.text):
         return Done(unknown_effect(told(node)))
-    return Done(unknown_effect(told(node)), Unread(quoted(shown), SUB_UNREAD, node.span))
+    effect = reading(told(node)) if looks_up(called) or looks_up(name) else unknown_effect(told(node))
+    return Done(effect, Unread(quoted(shown), SUB_UNREAD, node.span))
 
 
 def _holds(root: Node | None, wanted: str) -> bool:
@@ -139,7 +172,11 @@ def _command(node: Node, given: Given) -> Done:
     started = next((words[0] for words in _words(text) if "/" in words[0] or "." in words[0]), "")
     if started or text.startswith("="):
         return Done(unknown_effect(told(node)), Unread(quoted(started or text), COMMAND_UNREAD, node.span))
-    return Done(unknown_effect(told(node)) if drawn.short(node) == "ssh" else None)
+    if drawn.short(node) != "ssh":
+        return Done(None)
+    effect = unknown_effect(told(node))
+    packages = all(_PACKAGES.match(" ".join(words)) for words in _words(text))
+    return Done(replace(effect, repeat=Repeat.SAFE) if packages else effect)
 
 
 def _words(text: str) -> list[list[str]]:
@@ -161,6 +198,8 @@ def _model(drawing: Drawing, name: str, given: Given) -> Done:
     if tools:
         kinds = frozenset({Kind.AGENT})
         return Done(Effect("", kinds, Repeat.UNKNOWN, Reversible.UNKNOWN, quoted(f"{told(node)} ({', '.join(tools)})")), tools=tools)
+    if drawn.short(node).startswith(_STORES) and node.get("parameters", "mode").text.startswith(("load", "retrieve")):
+        return Done(reading(told(node)))
     known = given.knowledge.node("n8n", node.get("type").text, *asked(node))
     if known is not None and not known.kinds <= {Kind.AGENT, Kind.READ}:
         return Done(known)
@@ -179,12 +218,37 @@ _MODELS = frozenset({
 def _changes(drawing: Drawing, part: str, given: Given) -> bool:
     """Whether a part of an agent is a tool that may change something outside."""
     kind = drawn.short(drawing.nodes[part]) if part in drawing.nodes else ""
-    if kind in ("toolworkflow", "mcpclienttool", "toolcode", "agenttool"):
+    if kind == "toolcode":
+        code = texts(drawing.nodes[part].get("parameters"))
+        return bool(_REACHES_OUT.search(code) or _WRITES.search(code))
+    if kind == "toolworkflow":
+        return not drawing.calls_itself(part) or _own_branch_changes(drawing, given)
+    if kind in ("mcpclienttool", "agenttool"):
         return True
     if not kind.endswith("tool") and not kind.startswith("toolhttp"):
         return False
     effect = done_by(drawing, part, given).effect
     return effect is not None and effect.outward
+
+
+def _inserts(node: Node) -> bool:
+    """Whether a change of a document puts something in beside what is there; to replace a text does so once."""
+    actions = [one.get("action").text for one in node.get("parameters", "actionsUi", "actionFields").each()]
+    return any(not one.startswith(("replace", "delete")) for one in actions)
+
+
+def _own_branch_changes(drawing: Drawing, given: Given) -> bool:
+    """Whether the part of the workflow that it starts for its own calls changes something; one that asks an agent in turn may."""
+    branch = drawing.graph.downstream(drawing.own_starts) - drawing.inner
+    if any(
+        drawn.short(drawing.nodes[part]) == "toolworkflow"
+        for name in branch
+        for part in drawing.parts.get(name, ())
+        if part in drawing.nodes
+    ):
+        return True
+    done = (done_by(drawing, name, given) for name in branch if not drawn.is_trigger(drawing.nodes[name]))
+    return any(one.effect is not None and one.effect.outward for one in done)
 
 
 def _app(node: Node, name: str, given: Given) -> Done:
@@ -193,7 +257,10 @@ def _app(node: Node, name: str, given: Given) -> Done:
     statement = row_of(node.get("parameters", "query").text.removeprefix("=")) if operation == "executeQuery" else None
     known = given.knowledge.effect(statement, told(node)) if statement else given.knowledge.node("n8n", type, resource, operation)
     if known is not None:
-        return Done(known)
+        known = without_guests(known, node.get("parameters"))
+        return Done(known if _inserts(node) else settled(known, operation, node.get("parameters")))
     if type.startswith(("n8n-nodes-base.", "@n8n/")):
         return Done(by_verb(operation, told(node), drawn.table()["parameters"]["looks"]))
-    return Done(unknown_effect(told(node)), Unread(quoted(f"{name} ({type})"), NODE_UNREAD, node.span))
+    # One sort of node is one part that is missing, however often it is used and whatever it is called there.
+    effect = reading(told(node)) if looks_up(name) and not node.get("credentials") else unknown_effect(told(node))
+    return Done(effect, Unread(quoted(type), NODE_UNREAD, node.span))

@@ -10,12 +10,16 @@ from functools import cached_property
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes import parts
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
-from halfway.inspection.formats.nodes.n8n_effects import Done, address_of
-from halfway.inspection.model import Gate, Span, Step
+from halfway.inspection.formats.nodes.n8n_effects import Done, address_of, asked
+from halfway.inspection.formats.nodes.n8n_triggers import kind_of, period_of
+from halfway.inspection.model import Gate, Starting, Step
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
 
 _TABLE = ("documentId", "sheetName", "sheetId", "base", "table", "tableId", "databaseId")
+_OWN_TABLES = ("sheets", "airtable", "postgres", "mysql", "nocodb", "baserow", "supabase", "datatable")
+_PARTS = frozenset({"issuecomment", "comment"})  # read at the thing itself, not searched for
+_LONG = 3600  # seconds; a run is over long before the next one begins
 _WORD = re.compile(r"[A-Za-z]{3,}")
 
 
@@ -28,9 +32,9 @@ class Guards:
 
     def guarded(self, step: Step, name: str) -> Step:
         """The step with the look before it, the person before it, and the condition that it runs under."""
-        guard = self._guard(name) if parts.makes_anew(step.effect) else None
-        gate = self._gate(name)
-        return replace(step, guard=guard, guard_is_proof=guard is None, gate=gate, condition=self._condition(name))
+        look, proof = self._guard(name) if parts.makes_anew(step.effect) else (None, True)
+        guard = None if look is None else drawn.place(self.drawing.nodes[look])
+        return replace(step, guard=guard, guard_is_proof=proof, gate=self._gate(name), condition=self._condition(name))
 
     @cached_property
     def _branches(self) -> tuple[str, ...]:
@@ -49,36 +53,41 @@ class Guards:
                 return quoted(f"{one} [{output}]: {_said(self.drawing.nodes[one])}")
         return ""
 
-    def _only_behind(self, branch: str, name: str) -> bool:
-        """Whether one output of a condition leads to the node, and no other does."""
+    def _only_behind(self, branch: str, name: str, *, again: bool = False) -> bool:
+        """Whether one output of a condition leads to the node, and no other does, unless what comes round is asked again."""
         graph = self.drawing.graph
         outputs = {link.output for link in graph.after.get(branch, ())}
         leading = [
             output
             for output in outputs
             for ends in [[link.after for link in graph.after[branch] if link.output == output]]
-            if name in ends or name in graph.downstream(ends)
+            if name in ends or name in graph.downstream(ends, around=[branch] if again else [])
         ]
         around = graph.downstream(self.drawing.triggers, around=[branch]) if self.drawing.triggers else set[str]()
         return len(leading) == 1 and name not in around
 
-    def _guard(self, name: str) -> Span | None:
-        """Where the same sort of thing is looked for, with a condition behind it that keeps the node from running."""
-        seen = self._repeats_sorted_out(name)
-        if seen is not None:
-            return seen
+    def _guard(self, name: str) -> tuple[str | None, bool]:
+        """Where the same sort of thing is looked for, with a condition behind it that keeps the node from running; whether it is proof."""
+        for one in self._sorting:
+            if name in self.drawing.graph.downstream([one]):
+                return one, True  # it remembers a record as it asks for it
         for branch in self._branches:
             if not self._only_behind(branch, name):
                 continue
             for look in self._asked_about(branch):
                 if parts.only_reads(self.done[look].effect) and self._same_thing(look, name):
-                    return drawn.place(self.drawing.nodes[look])
-        return None
+                    return look, self._is_at_rest(look, name)
+        return None, True
 
-    def _repeats_sorted_out(self, name: str) -> Span | None:
-        """Where records that an earlier run had are taken out."""
-        sorting = next((one for one in self._sorting if name in self.drawing.graph.downstream([one])), None)
-        return None if sorting is None else drawn.place(self.drawing.nodes[sorting])
+    def _is_at_rest(self, look: str, name: str) -> bool:
+        """Whether nothing can have changed between look and effect: no index is searched, and runs begin one long after the other."""
+        node = self.drawing.nodes[look]
+        if not drawn.short(node).endswith(_OWN_TABLES) and asked(node)[0].lower() not in _PARTS:
+            return False
+        starts = [one for one in self.drawing.triggers if name in self.drawing.graph.downstream([one])]
+        periods = [period_of(self.drawing.nodes[one]) for one in starts if kind_of(self.drawing.nodes[one]) is Starting.SCHEDULE]
+        others = [one for one in starts if kind_of(self.drawing.nodes[one]) not in (Starting.SCHEDULE, Starting.MANUAL, Starting.CALL)]
+        return bool(periods) and not others and all(one is not None and one >= _LONG for one in periods)
 
     @cached_property
     def _sorting(self) -> tuple[str, ...]:
@@ -118,6 +127,16 @@ class Guards:
     def _gate(self, name: str) -> Gate | None:
         """The person who must answer before the node runs."""
         return next((gate for one, gate in self._gates.items() if one != name and name in self.drawing.graph.downstream([one])), None)
+
+    def let_pass_by(self, name: str) -> str | None:
+        """The node that asks a person, where a condition on the answer keeps another one from running."""
+        for branch in self._branches:
+            if self._only_behind(branch, name, again=True):
+                asking = (one for one in self._asked_about(branch) if one in self._gates and self._gates[one].kind == "approval")
+                found = next(asking, None)
+                if found is not None:
+                    return found
+        return None
 
     @cached_property
     def _gates(self) -> Mapping[str, Gate]:

@@ -12,10 +12,13 @@ from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes import parts
 from halfway.inspection.formats.nodes.keys import given_key, identity_of, key_names
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
-from halfway.inspection.formats.nodes.n8n_effects import Done, address_of, done_by, told
+from halfway.inspection.formats.nodes.n8n_effects import Done, done_by, streams, told
 from halfway.inspection.formats.nodes.n8n_guards import Guards
+from halfway.inspection.formats.nodes.n8n_items import Items, at_once
+from halfway.inspection.formats.nodes.n8n_told import Told
 from halfway.inspection.formats.nodes.n8n_triggers import again, kind_of
-from halfway.inspection.formats.nodes.provenance import Root, Tracer, receiver
+from halfway.inspection.formats.nodes.n8n_waiting import Waiting
+from halfway.inspection.formats.nodes.provenance import Root, Tracer
 from halfway.inspection.formats.wording import is_notice
 from halfway.inspection.model import (
     Edge,
@@ -37,7 +40,6 @@ from halfway.inspection.source import Node
 _CHANCE = re.compile(r"(?i)uuid|random|Date\.now|new Date\(\)|nanoid")
 _CURSOR = re.compile(r"(?:staticData|StaticData\([^)]{0,80}\))\s*[.\[][\w.\"'\]]{1,80}\s*=[^=]")
 _DONE_FIELD = re.compile(r"(?i)^(?:status|state|processed|handled|sent|done|is_?(?:sent|done|processed))$")
-_ADDRESS = re.compile(r"""(?i)["'](?:to|recipients?|email|phone|channel|chat_id)["']\s*:\s*\[?\s*["']([^"']+)""")
 _SHOWN = ("resource", "operation", "method", "url")
 _FACTS = ("retryOnFail", "maxTries", "waitBetweenTries", "onError", "continueOnFail", "executeOnce")
 _STORES = frozenset({Kind.CREATE, Kind.RECORD, Kind.FILE, Kind.ENQUEUE, Kind.UNKNOWN})
@@ -60,13 +62,32 @@ class Steps:
     def tracer(self) -> Tracer:
         return self.drawing.tracer({name: root for name in self.drawing.nodes if (root := self._root(name)) is not None})
 
+    @cached_property
+    def told(self) -> Told:
+        """Who is told by its messages."""
+        return Told(self.drawing, self.tracer)
+
+    @cached_property
+    def waiting(self) -> Waiting:
+        """Who waits for its answers."""
+        return Waiting(self.drawing, frozenset(name for name in self.drawing.nodes if self._answers(name)))
+
+    @cached_property
+    def items(self) -> Items:
+        """What becomes of its items."""
+        return Items(self.drawing, self.done)
+
+    def _answers(self, name: str) -> bool:
+        effect = self.done[name].effect
+        return effect is not None and Kind.NOTIFY in effect.kinds and self.told.answers(name)
+
     def _root(self, name: str) -> Root | None:
         node, effect = self.drawing.nodes[name], self.done[name].effect
         if drawn.is_trigger(node):
             return {Starting.SCHEDULE: Root.MADE, Starting.MANUAL: Root.UNKNOWN}.get(kind_of(node), Root.EVENT)
         if self.drawing.role(name, "code"):
             return Root.MADE if _CHANCE.search(parts.texts(node.get("parameters"))) else Root.UNKNOWN
-        if effect is None:
+        if effect is None or self.drawing.hands_on(name):
             return None
         if node.get("type").text.startswith("@n8n/"):
             return Root.MADE  # a model answers anew each time
@@ -105,11 +126,18 @@ class Steps:
         """The steps in order."""
         guards = Guards(self.drawing, self.done)
         for order, name in enumerate(self.kept):
-            yield guards.guarded(self._step(name, order), name)
+            yield self._let_pass(guards.guarded(self._step(name, order), name), guards.let_pass_by(name))
+
+    def _let_pass(self, step: Step, asking: str | None) -> Step:
+        """The step with the mark that the own people let it pass or not, where they are asked and their answer is heeded."""
+        effect = None if asking is None else self.told.with_receiver(asking, self.done[asking].effect)
+        if effect is None or effect.receiver is not Receiver.TEAM:
+            return step
+        return replace(step, extra={**step.extra, "let_pass": "true"})
 
     def _step(self, name: str, order: int) -> Step:
         node, done = self.drawing.nodes[name], self.done[name]
-        effect = self._told(name, node, done.effect)
+        effect = self.told.with_receiver(name, done.effect)
         timeout, known = self._timeout(node)
         return Step(
             id=name,
@@ -130,20 +158,8 @@ class Steps:
             needs_output_of=self._needs(name),
             marks=self._marks(name, effect),
             facts=tuple(parts.fact(node, key) for key in _FACTS if node.get(key).there),
-            extra=self._extra(node, done),
+            extra=self._extra(name, done),
         )
-
-    def _told(self, name: str, node: Node, effect: Effect | None) -> Effect | None:
-        """The effect with who is told."""
-        if effect is None or Kind.NOTIFY not in effect.kinds or effect.receiver is not Receiver.UNKNOWN:
-            return effect
-        values = [drawn.plain(one) for _, one in drawn.parameters_of(node, drawn.table()["parameters"]["recipients"])]
-        if not any(values):
-            body = parts.texts(node.get("parameters"))
-            values = [*_ADDRESS.findall(body), *([address_of(node)] if "hooks." in address_of(node) else [])]
-            values = [f"={{{{ {value[2:-2]} }}}}" if value.startswith("{{") else value for value in values]
-        address = next((value for value in values if value), None)
-        return effect if address is None else replace(effect, receiver=receiver(self.tracer.follow(address, name)))
 
     def _identity(self, name: str, node: Node, effect: Effect | None) -> Identity | None:
         if effect is None or not effect.outward:
@@ -183,7 +199,7 @@ class Steps:
             return False
         if self._circle(name) is not None:
             return True
-        return name in self._behind_many
+        return name in self._behind_many and not at_once(self.drawing.nodes[name])
 
     @cached_property
     def _behind_many(self) -> set[str]:
@@ -227,11 +243,15 @@ class Steps:
             return ()
         found: list[Span] = []
         for later in self.drawing.graph.downstream([name]) - {name}:
-            stores = (other := self.done[later].effect) is not None and bool(other.kinds & _STORES)
-            tells = other is not None and Kind.NOTIFY in other.kinds  # a message that has it in its text
-            if (stores or tells or drawn.short(self.drawing.nodes[later]) == "respondtowebhook") and name in self.givers[later]:
+            if self._tells_of(name, later) or self.items.found_again(name, later):
                 found.append(drawn.place(self.drawing.nodes[later]))
         return tuple(sorted(found))
+
+    def _tells_of(self, name: str, later: str) -> bool:
+        """Whether a later node writes down what this one was answered, or has it in its text, or returns it."""
+        other = self.done[later].effect
+        stores = other is not None and bool(other.kinds & (_STORES | {Kind.NOTIFY}))
+        return (stores or self.drawing.role(later, "answering")) and name in self.givers[later]
 
     def _roles(self, name: str) -> frozenset[Mark]:
         """What a node writes down about the run, by what it says."""
@@ -273,8 +293,40 @@ class Steps:
         regular = self.drawing.graph.downstream(starts, but=(When.ERROR,))
         return frozenset((self.drawing.graph.only_on_errors(starts) | self.drawing.graph.downstream(told)) - regular)
 
-    def _extra(self, node: Node, done: Done) -> dict[str, str]:
+    def _extra(self, name: str, done: Done) -> dict[str, str]:
+        node = self.drawing.nodes[name]
         said = {"type": node.get("type").text, "version": node.get("typeVersion").text, "told": told(node)}
         if done.tools:
-            said |= {"tools": ", ".join(done.tools), "max_iterations": node.get("parameters", "options", "maxIterations").text}
+            at_home = all(self._tells_home(tool) for tool in done.tools)
+            said |= {
+                "tools": ", ".join(done.tools),
+                "tells_team": "true" if at_home else "",
+                "max_iterations": node.get("parameters", "options", "maxIterations").text,
+            }
+        if done.effect is not None and done.effect.outward:
+            said |= self._heard(name)
         return {key: value for key, value in said.items() if value}
+
+    def _left_out(self, name: str) -> bool:
+        """Whether items that are through do not come here again: they are written down here, or where a failure stops nothing."""
+        look = self.items.known_before(name)
+        return look is not None and (self.items.writes_to(name, look) or self._on_error(name, self.drawing.nodes[name]) is not OnError.STOP)
+
+    def _tells_home(self, tool: str) -> bool:
+        """Whether all that a tool of an agent can do is to tell the own people something."""
+        effect = self.told.with_receiver(tool, done_by(self.drawing, tool, self.given).effect)
+        return effect is not None and effect.kinds == frozenset({Kind.NOTIFY}) and effect.receiver is Receiver.TEAM
+
+    def _heard(self, name: str) -> dict[str, str]:
+        """Who waits for what comes of it, and what becomes of its items."""
+        node = self.drawing.nodes[name]
+        return {
+            "taken_out": "true" if self.items.taken_out(name, self._circle(name)) or self._left_out(name) else "",
+            "replaced": "true" if self.items.replaced(name) is not None else "",
+            "replaces": "true" if name in self.items.replacing else "",
+            "streams": "true" if streams(node) else "",
+            "at_home": "true" if self.told.at_home(node) else "",
+            "answers": "true" if name in self.waiting.answering else "",
+            "waited_for": "true" if self.waiting.waits(name) else "",
+            "failure_answered": "true" if self.waiting.hears_of_failure(name) else "",
+        }

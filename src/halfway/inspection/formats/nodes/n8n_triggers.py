@@ -10,7 +10,7 @@ from halfway.inspection.formats.nodes.n8n_drawing import Drawing
 from halfway.inspection.model import Repeater, Repeating, Span, Starting, Trigger
 from halfway.inspection.source import Node
 
-_OF_A_PERSON = frozenset({"formtrigger", "chattrigger", "manualchattrigger"})
+_OF_A_PERSON = frozenset({"formtrigger", "chattrigger"})
 """Starts that a browser makes: nobody delivers them again but the person who sits there."""
 _CRON = {"everyMinute": "minutes", "everyHour": "hours", "everyDay": "days", "everyWeek": "weeks", "everyMonth": "months"}
 
@@ -31,6 +31,8 @@ def again(node: Node, span: Span) -> Iterator[Repeater]:
     match kind_of(node):
         case Starting.EVENT if drawn.short(node) in _OF_A_PERSON:
             yield Repeater(Repeating.MANUAL, False, None, span)
+        case Starting.EVENT if drawn.short(node) in drawn.table()["triggers"]["watched"]:
+            return
         case Starting.EVENT:
             yield Repeater(Repeating.REDELIVERY, True, None, span)
         case Starting.SCHEDULE:
@@ -42,12 +44,13 @@ def again(node: Node, span: Span) -> Iterator[Repeater]:
 
 
 def triggers_of(drawing: Drawing) -> Iterator[Trigger]:
-    """The triggers of a workflow; one that waits for failures of others starts nothing of its own."""
+    """The triggers of a workflow; one that waits for failures of others, or for calls from here, starts nothing of its own."""
+    inside = set(drawing.own_starts) if any(drawing.calls_itself(name) for name in drawing.nodes) else set[str]()
     for name in drawing.triggers:
         node = drawing.nodes[name]
-        if drawing.role(name, "errors"):
+        if drawing.role(name, "errors") or name in inside:
             continue
-        yield Trigger(kind_of(node), drawn.place(node), parts.entries(node, "name", "type"), _inputs(node), _period(node))
+        yield Trigger(kind_of(node), drawn.place(node), parts.entries(node, "name", "type"), _inputs(node), period_of(node))
 
 
 def _inputs(node: Node) -> tuple[str, ...]:
@@ -56,7 +59,7 @@ def _inputs(node: Node) -> tuple[str, ...]:
     return tuple(one.get("fieldLabel").text for one in fields.each() if one.get("fieldLabel").text)
 
 
-def _period(node: Node) -> float | None:
+def period_of(node: Node) -> float | None:
     """Seconds between two starts, where they are said plainly; of several the shortest."""
     found: list[float] = []
     for one in node.get("parameters", "rule", "interval").each():

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from math import isnan
 from typing import Any
 
 from halfway.inspection.formats.nodes.provenance import FILLED
-from halfway.inspection.model import Effect, Fact, Kind, Repeat, Reversible
+from halfway.inspection.formats.wording import only_looks
+from halfway.inspection.model import Effect, Fact, Kind, Repeat, Reversible, Span, Step
 from halfway.inspection.quoting import holds_secret, quoted
 from halfway.inspection.source import Node, Unreadable
 
@@ -20,6 +22,11 @@ CODE_UNREAD = "The code of {what} calls something outside, and what cannot be to
 MOST_SECRETS = 50
 MOST_DRAWN = 500
 _DEEPEST_QUOTE = 3
+_LOOKS_UP = re.compile(
+    r"(?i)^(?:translate|resolve|extract)\b|\b(?:id|key|code)s? to (?:\w+ )?(?:name|e-?mail|id|key|code|label|title|url|address)s?$"
+)
+_GUESTS = re.compile(r"(?i)^(?:attendee|guest|invitee|participant|e-?mail)s?$")
+_ID = re.compile(r"(?:^id|I[dD]|_id|URL)$")
 _SCHEME = re.compile(r"(?i)^(?:bearer|basic|token)\b\s*")
 _SECRET_BEGINS = 400  # what follows is a text, not a key
 
@@ -119,9 +126,48 @@ def reading(told: str) -> Effect:
     return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, told, certain=False)
 
 
+def looks_up(name: str) -> bool:
+    """Whether the name of a part says that one thing is looked up by another: `Get Price`, `Customer ID to Email`."""
+    return only_looks(name) or _LOOKS_UP.search(name) is not None
+
+
 def by_verb(verb: str, told: str, looks: Iterable[str]) -> Effect:
     """What the name of an operation says of itself where the base has no row: a look, or something outside."""
     return reading(told) if verb.lower().startswith(tuple(looks)) else unknown_effect(told)
+
+
+def settled(effect: Effect, verb: str, given: Node) -> Effect:
+    """The effect where only the name tells it: what one thing that is named is set to, it is set to a second time, and gone it stays."""
+    names_one = verb == "upsert" or any(_ID.search(key) and _text_of(value) for key, value in given.items())
+    if effect.action or effect.certain or effect.repeat is not Repeat.UNKNOWN or not names_one:
+        return effect
+    if effect.kinds == frozenset({Kind.DELETE}):
+        return replace(effect, repeat=Repeat.SAFE)
+    sets = verb.lower().startswith(("update", "upsert")) and effect.kinds == frozenset({Kind.UNKNOWN})
+    return replace(effect, repeat=Repeat.MERGES) if sets else effect
+
+
+def without_guests(effect: Effect, given: Node) -> Effect:
+    """The effect of an entry in a calendar: where nobody is invited, nobody is told."""
+    if effect.action != "calendar.event" or any(_GUESTS.search(key) and one.text for key, one in leaves(given)):
+        return effect
+    return replace(effect, kinds=effect.kinds - {Kind.NOTIFY}) if effect.kinds > {Kind.NOTIFY} else effect
+
+
+def waited_for(steps: Iterable[Step]) -> dict[str, str]:
+    """Whether somebody waits for the answer of every effect of a flow."""
+    outward = [one for one in steps if one.effect is not None and one.effect.outward]
+    return {"waited_for": "true"} if outward and all("waited_for" in one.extra for one in outward) else {}
+
+
+def answered(steps: Iterable[Step], where: Callable[[str], Span | None]) -> Span | None:
+    """Where the one who waits is answered when an effect fails, if that is so of every effect."""
+    outward = [one for one in steps if one.effect is not None and one.effect.outward]
+    return where(outward[0].id) if outward and all("failure_answered" in one.extra for one in outward) else None
+
+
+def _text_of(value: Node) -> str:
+    return value.text or value.get("value").text
 
 
 def whole(node: Node, default: float, least: int, most: int) -> int:

@@ -1,0 +1,73 @@
+"""Who waits for the answer of a run of n8n, and therefore sees that something went wrong: a caller, somebody in a chat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from halfway.inspection.formats.nodes import n8n_drawing as drawn
+from halfway.inspection.formats.nodes.n8n_drawing import Drawing
+from halfway.inspection.formats.nodes.n8n_triggers import kind_of
+from halfway.inspection.model import OnError, Span, Starting, When
+
+_BY_NODE = ("responseNode", "responseNodes")
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The answers of one workflow; some of its messages are answers to the one who has written."""
+
+    drawing: Drawing
+    answering: frozenset[str]
+
+    def waits(self, name: str) -> bool:
+        """Whether whatever starts a node by itself leaves somebody waiting until the node has ended."""
+        starts = [*self._starts(name), *self._starts_of_callers(name)]
+        return bool(starts) and all(self._left_waiting(start, at) for start, at in starts)
+
+    def hears_of_failure(self, name: str) -> bool:
+        """Whether the one who waits is answered when the node fails."""
+        return self.answer_to_failure(name) is not None
+
+    def answer_to_failure(self, name: str) -> Span | None:
+        """The node that answers the one who waits when another one fails."""
+        if drawn.on_error(self.drawing.nodes[name]) is not OnError.ROUTE or not all(
+            self._by_node(start) for start, _ in self._starts(name)
+        ):
+            return None
+        firsts = [link.after for link in self.drawing.graph.after.get(name, ()) if link.when is When.ERROR]
+        found = (one for one in [*firsts, *self.drawing.graph.downstream(firsts)] if self._is_answer(one))
+        return next((drawn.place(self.drawing.nodes[one]) for one in found), None)
+
+    def _starts(self, name: str) -> Iterator[tuple[str, str]]:
+        """What starts a node without a person of the team; a caller is another workflow, which is read for itself."""
+        for start in self.drawing.triggers:
+            by_itself = kind_of(self.drawing.nodes[start]) not in (Starting.MANUAL, Starting.CALL)
+            if by_itself and name in self.drawing.graph.downstream([start]):
+                yield start, name
+
+    def _starts_of_callers(self, name: str) -> Iterator[tuple[str, str]]:
+        """What starts the agents that have the part of the workflow with the node for a tool, and wait for it."""
+        if name in self.drawing.graph.downstream(self.drawing.own_starts):
+            for agent, tools in self.drawing.parts.items():
+                if agent in self.drawing.nodes and any(self.drawing.calls_itself(tool) for tool in tools):
+                    yield from self._starts(agent)
+
+    def _left_waiting(self, start: str, name: str) -> bool:
+        node, later = self.drawing.nodes[start], {name} | self.drawing.graph.downstream([name])
+        if self._by_node(start):
+            return any(self._is_answer(one) for one in later)
+        if self._mode(start) == "lastNode" or (drawn.short(node) == "chattrigger" and not self._mode(start)):
+            return True
+        chat = drawn.short(node) in drawn.table()["writers"]["chat"]
+        return chat and bool(self.answering & later)
+
+    def _mode(self, start: str) -> str:
+        given = self.drawing.nodes[start].get("parameters")
+        return given.get("responseMode").text or given.get("options", "responseMode").text
+
+    def _by_node(self, start: str) -> bool:
+        return self._mode(start) in _BY_NODE
+
+    def _is_answer(self, name: str) -> bool:
+        return self.drawing.role(name, "answering") and name not in self.drawing.disabled

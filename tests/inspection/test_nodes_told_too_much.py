@@ -1,0 +1,421 @@
+"""Drawn flows that look weak and are not, or less: beside each stands the same but for one thing, which is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from halfway.inspection.model import Flow, Receiver, Step
+from tests.inspection.test_told_too_much import INSPECTOR, node, told
+
+Node = dict[str, object]
+
+
+def made(name: str, type: str, parameters: Mapping[str, object] | None = None, **more: object) -> Node:
+    kind = type if "." in type else f"n8n-nodes-base.{type}"
+    return {"name": name, "type": kind, "parameters": parameters or {}, "typeVersion": 1, "position": [0, 0], **more}
+
+
+def drawn(*nodes: Node, ways: dict[str, list[list[str]]] | None = None, parts: dict[str, str] | None = None, id: str = "") -> str:
+    """Nodes in a line, unless the ways say otherwise; the parts are tools of agents."""
+    lines = ways if ways is not None else {str(one["name"]): [[str(other["name"])]] for one, other in pairwise(nodes)}
+    joined: dict[str, object] = {
+        before: {"main": [[{"node": one, "type": "main", "index": 0} for one in output] for output in outputs]}
+        for before, outputs in lines.items()
+    }
+    for tool, agent in (parts or {}).items():
+        joined[tool] = {"ai_tool": [[{"node": agent, "type": "ai_tool", "index": 0}]]}
+    root = {"name": "x", "nodes": list(nodes), "connections": joined, "active": True, "settings": {}}
+    return json.dumps(root | ({"id": id} if id else {}), indent=1)
+
+
+def scenario(*modules: Node) -> str:
+    return json.dumps({"name": "x", "flow": list(modules), "metadata": {"instant": True}}, indent=1)
+
+
+def module(id: int, name: str, mapper: Mapping[str, object] | None = None, **more: object) -> Node:
+    return {"id": id, "module": name, "mapper": mapper or {}, **more}
+
+
+def read(folder: Path, text: str) -> Flow:
+    path = folder / "x.json"
+    path.write_text(text)
+    return INSPECTOR.inspect([path]).flows[0]
+
+
+def step(folder: Path, text: str, name: str) -> Step:
+    return next(one for one in read(folder, text).steps if name in (one.name, one.id))
+
+
+AGENT = "@n8n/n8n-nodes-langchain.agent"
+TOOL = "@n8n/n8n-nodes-langchain.tool"
+HOOK, CLOCK = made("Start", "webhook"), made("Start", "scheduleTrigger", {"rule": {"interval": [{"field": "days"}]}})
+ITSELF: dict[str, object] = {"workflowId": "={{ $workflow.id }}"}
+LOOK: dict[str, object] = {"url": "https://shop.example/rooms"}
+BOOK: dict[str, object] = {**LOOK, "method": "POST"}
+READS = "const book = require('xlsx').readFile('/data/rooms.xlsx');\nreturn JSON.stringify(book);"
+WRITES = READS.replace("return", "book.writeFile('/data/rooms.xlsx');\nreturn")
+
+
+def asking(tool: Node, *behind: Node) -> str:
+    """An agent with a tool, and the part of the workflow that is behind its own start."""
+    agent = made("Ask", AGENT)
+    ways = {"Start": [["Ask"]]}
+    if behind:
+        ways |= {"Called": [[str(behind[0]["name"])]]}
+    called = [made("Called", "executeWorkflowTrigger")] if behind else []
+    return drawn(HOOK, agent, tool, *called, *behind, ways=ways, parts={"Tool": "Ask"})
+
+
+# ── agents, and what a workflow calls ──
+
+
+@pytest.mark.parametrize(
+    ("none", "one"),
+    [
+        (asking(made("Tool", f"{TOOL}Code", {"jsCode": READS})), asking(made("Tool", f"{TOOL}Code", {"jsCode": WRITES}))),
+        (
+            asking(made("Tool", f"{TOOL}Workflow", ITSELF), made("Look", "httpRequest", LOOK)),
+            asking(
+                made("Tool", f"{TOOL}Workflow", ITSELF),
+                made("Book", "httpRequest", BOOK),
+            ),
+        ),
+        (
+            asking(made("Tool", f"{TOOL}Workflow", ITSELF), made("Look", "httpRequest", LOOK)),
+            asking(made("Tool", f"{TOOL}Workflow", {"workflowId": "w7"})),
+        ),
+    ],
+)
+def test_an_agent_whose_tools_only_read_is_none(tmp_path: Path, none: str, one: str) -> None:
+    assert not {"R-35", "R-39"} & told(tmp_path, "x.json", none).keys()
+    assert {"R-35", "R-39"} <= told(tmp_path, "x.json", one).keys()
+
+
+def test_a_call_of_the_same_workflow_goes_on_behind_its_start(tmp_path: Path) -> None:
+    def calling(start: str) -> str:
+        ways = {"Go": [["Call"]], "Called": [["Mail"]]}
+        mail = made("Mail", "gmail", {"sendTo": "={{ $json.email }}", "resource": "message", "operation": "send"})
+        return drawn(made("Go", start), made("Call", "executeWorkflow", ITSELF), made("Called", "executeWorkflowTrigger"), mail, ways=ways)
+
+    assert [one.name for one in read(tmp_path, calling("manualTrigger")).steps] == ["Mail"]
+    assert "R-29" not in told(tmp_path, "x.json", calling("manualTrigger"))
+    assert "R-29" in told(tmp_path, "x.json", calling("webhook"))
+
+
+@pytest.mark.parametrize(
+    ("called", "severity"), [("Customer ID to Email", "LOW"), ("Get Price", "LOW"), ("Customer to Email Campaign", "MEDIUM")]
+)
+def test_what_a_workflow_is_called_tells_that_it_looks_up(tmp_path: Path, called: str, severity: str) -> None:
+    text = node("executeWorkflow", "webhook", workflowId={"__rl": True, "mode": "list", "value": "w7", "cachedResultName": called})
+    assert told(tmp_path, "x.json", text)["R-44"] == [severity]
+
+
+def test_one_sort_of_node_is_missed_once(tmp_path: Path) -> None:
+    def two(second: str) -> str:
+        return drawn(HOOK, made("A", "n8n-nodes-shop.shop"), made("B", second))
+
+    assert len(told(tmp_path, "x.json", two("n8n-nodes-shop.shop"))["R-44"]) == 1
+    assert len(told(tmp_path, "x.json", two("n8n-nodes-shop.till"))["R-44"]) == 2
+
+
+@pytest.mark.parametrize(("mode", "rule"), [("load", False), ("insert", True)])
+def test_a_store_that_is_read_changes_nothing(tmp_path: Path, mode: str, rule: bool) -> None:
+    text = drawn(HOOK, made("Store", "@n8n/n8n-nodes-langchain.vectorStorePinecone", {"mode": mode}))
+    assert ("R-29" in told(tmp_path, "x.json", text)) is rule
+
+
+def test_code_has_one_output_unless_it_says_what_it_does_with_failures(tmp_path: Path) -> None:
+    def second(**more: object) -> str:
+        code = made("Sort", "code", {"jsCode": "return []"}, **more)
+        return drawn(HOOK, code, made("Chat", "slack", {"channel": "C1"}), ways={"Start": [["Sort"]], "Sort": [[], ["Chat"]]})
+
+    assert "R-39" not in told(tmp_path, "x.json", second())
+    assert "R-39" in told(tmp_path, "x.json", second(onError="continueErrorOutput"))
+
+
+# ── who is told, and who waits ──
+
+
+@pytest.mark.parametrize(
+    ("chat", "receiver"),
+    [("={{ $env.DUTY }}", Receiver.TEAM), ("={{ $env.DUTY || '1' }}", Receiver.TEAM), ("={{ $env.DUTY + $json.id }}", Receiver.CUSTOMER)],
+)
+def test_an_address_from_the_settings_is_of_the_own_people(tmp_path: Path, chat: str, receiver: Receiver) -> None:
+    effect = step(tmp_path, node("telegram", "webhook", chatId=chat), "Act").effect
+    assert effect is not None
+    assert effect.receiver is receiver
+
+
+@pytest.mark.parametrize(
+    ("given", "receiver"),
+    [
+        ({"guildId": "1", "channelId": "={{ $json.id }}"}, Receiver.TEAM),
+        ({"guildId": "={{ $json.guild }}", "channelId": "={{ $json.id }}"}, Receiver.CUSTOMER),
+    ],
+)
+def test_any_channel_of_the_own_server_is_of_the_own_people(tmp_path: Path, given: dict[str, str], receiver: Receiver) -> None:
+    effect = step(tmp_path, node("discord", "webhook", resource="message", operation="send", **given), "Act").effect
+    assert effect is not None
+    assert effect.receiver is receiver
+
+
+@pytest.mark.parametrize(("guild", "home"), [("1", True), ("={{ $json.guild }}", False)])
+def test_what_is_made_at_the_own_server_is_marked(tmp_path: Path, guild: str, home: bool) -> None:
+    made_there = step(tmp_path, node("discord", "webhook", resource="channel", operation="create", guildId=guild), "Act")
+    assert ("at_home" in made_there.extra) is home
+
+
+MAIL = {"resource": "message", "operation": "send"}
+
+
+@pytest.mark.parametrize(
+    ("start", "to", "answers"),
+    [
+        ("gmailTrigger", "={{ $json.from.value[0].address }}", True),
+        ("gmailTrigger", "={{ $json.shipper.address }}", False),
+        ("formTrigger", "={{ $json['E-mail'] }}", True),
+        ("webhook", "={{ $json['E-mail'] }}", False),
+    ],
+)
+def test_a_mail_to_the_one_who_has_written_is_an_answer(tmp_path: Path, start: str, to: str, answers: bool) -> None:
+    assert ("answers" in step(tmp_path, node("gmail", start, sendTo=to, **MAIL), "Act").extra) is answers
+
+
+def test_a_model_that_sorts_hands_on_the_mail(tmp_path: Path) -> None:
+    def sorted_by(type: str) -> str:
+        mail = made("Mail", "gmail", {"sendTo": "={{ $json.from }}", **MAIL})
+        return drawn(made("Start", "gmailTrigger"), made("Sort", f"@n8n/n8n-nodes-langchain.{type}"), mail)
+
+    assert "answers" in step(tmp_path, sorted_by("textClassifier"), "Mail").extra
+    assert "answers" not in step(tmp_path, sorted_by("chainLlm"), "Mail").extra
+
+
+def test_somebody_waits_until_the_answer_is_given(tmp_path: Path) -> None:
+    start, answer = made("Start", "webhook", {"responseMode": "responseNode"}), made("Say", "respondToWebhook")
+    act = made("Act", "httpRequest", {"url": "https://shop.example/orders", "method": "POST"})
+    assert read(tmp_path, drawn(start, act, answer)).extra.get("waited_for") == "true"
+    assert "waited_for" not in read(tmp_path, drawn(start, answer, act)).extra
+    assert "waited_for" not in read(tmp_path, drawn(made("Start", "webhook"), act, answer)).extra
+    assert read(tmp_path, drawn(made("Start", "@n8n/n8n-nodes-langchain.chatTrigger"), act)).extra.get("waited_for") == "true"
+
+
+def test_who_waits_is_answered_on_a_failure(tmp_path: Path) -> None:
+    def failing(to: list[str]) -> str:
+        act = made("Act", "httpRequest", {"url": "https://shop.example/orders", "method": "POST"}, onError="continueErrorOutput")
+        start, answer = made("Start", "webhook", {"responseMode": "responseNode"}), made("Say", "respondToWebhook")
+        ways = {"Start": [["Act"]], "Act": [["Say"], to]}
+        return drawn(start, act, answer, made("Note", "set"), ways=ways)
+
+    assert "R-29" not in told(tmp_path, "x.json", failing(["Say"]))
+    assert "R-29" in told(tmp_path, "x.json", failing(["Note"]))
+
+
+def test_the_failure_of_an_answer_is_missed_by_the_one_who_waits(tmp_path: Path) -> None:
+    def bot(start: str) -> str:
+        return node("telegram", start, chatId="={{ $json.message.chat.id }}").replace(
+            '"typeVersion": 1', '"onError": "continueErrorOutput"'
+        )
+
+    assert "R-13" not in told(tmp_path, "x.json", bot("telegramTrigger"))
+    assert "R-13" in told(tmp_path, "x.json", bot("scheduleTrigger"))
+
+
+def test_who_has_written_hears_that_it_went_wrong(tmp_path: Path) -> None:
+    def failing(start: str) -> str:
+        to = {"chatId": "={{ $('Start').item.json.message.chat.id }}"}
+        tell = made("Tell", "telegram", to, onError="continueErrorOutput")
+        ways = {"Start": [["Tell"]], "Tell": [[], ["Sorry"]]}
+        return drawn(made("Start", start), tell, made("Sorry", "telegram", to), ways=ways)
+
+    assert told(tmp_path, "x.json", failing("telegramTrigger"))["R-14"] == ["MEDIUM"]
+    assert told(tmp_path, "x.json", failing("googleSheetsTrigger"))["R-14"] == ["HIGH"]
+
+
+def test_an_answer_seldom_speaks_of_a_contact_that_is_kept_up(tmp_path: Path) -> None:
+    def written(to: str) -> str:
+        keep = made("Keep", "sendInBlue", {"resource": "contact", "operation": "upsert", "email": "={{ $json.from }}"})
+        return drawn(made("Start", "gmailTrigger"), made("Mail", "gmail", {"sendTo": to, **MAIL}), keep)
+
+    assert told(tmp_path, "x.json", written("={{ $json.from.address }}"))["R-06"] == ["MEDIUM"]
+    assert told(tmp_path, "x.json", written("={{ $json.customer }}"))["R-06"] == ["HIGH"]
+
+
+def test_the_own_people_let_it_pass_where_their_answer_is_heeded(tmp_path: Path) -> None:
+    def asked(condition: str, to: str) -> str:
+        ask = made("Ask", "gmail", {"sendTo": to, "operation": "sendAndWait", "resource": "message"})
+        heeds = made("Heed", "if", {"conditions": {"boolean": [{"value1": condition, "value2": True}]}})
+        ways = {"Start": [["Ask"]], "Ask": [["Heed"]], "Heed": [["Mail"], []]}
+        return drawn(made("Start", "gmailTrigger"), ask, heeds, made("Mail", "gmail", {"sendTo": "={{ $json.to }}", **MAIL}), ways=ways)
+
+    assert "let_pass" in step(tmp_path, asked("={{ $json.data.approved }}", "boss@shop.example"), "Mail").extra
+    assert "let_pass" not in step(tmp_path, asked("={{ $json.data.approved }}", "={{ $json.from }}"), "Mail").extra
+    assert "let_pass" not in step(tmp_path, asked("={{ $('Start').item.json.urgent }}", "boss@shop.example"), "Mail").extra
+
+
+# ── the same again ──
+
+
+@pytest.mark.parametrize(
+    ("none", "one"),
+    [
+        (
+            node("ssh", "webhook", command="sudo apt update; sudo apt upgrade"),
+            node("ssh", "webhook", command="sudo apt update; buy"),
+        ),
+        (
+            node("n8n", "webhook", operation="update", workflowId="={{ $json.id }}", workflowObject="={{ $json }}"),
+            node("n8n", "webhook", operation="create", workflowObject="={{ $json }}"),
+        ),
+        (
+            node("googleCalendar", "webhook", operation="delete", eventId="={{ $json.id }}"),
+            node("googleCalendar", "webhook", operation="delete"),
+        ),
+        (
+            node("googleDocs", "webhook", operation="update", documentURL="d", actionsUi={"actionFields": [{"action": "replaceAll"}]}),
+            node("googleDocs", "webhook", operation="update", documentURL="d", actionsUi={"actionFields": [{"action": "insert"}]}),
+        ),
+        (node("slack", "localFileTrigger", channel="C1"), node("slack", "webhook", channel="C1")),
+    ],
+)
+def test_what_is_set_is_the_same_a_second_time(tmp_path: Path, none: str, one: str) -> None:
+    assert "R-39" not in told(tmp_path, "x.json", none)
+    assert "R-39" in told(tmp_path, "x.json", one)
+
+
+@pytest.mark.parametrize(("version", "rule"), [(4, False), (2, True)])
+def test_rows_that_go_in_one_request_are_there_or_not(tmp_path: Path, version: int, rule: bool) -> None:
+    rows = made("Rows", "googleSheets", {"operation": "append", "documentId": "d", "sheetName": "s"}, typeVersion=version)
+    text = drawn(HOOK, made("Split", "splitOut"), rows)
+    assert ("R-27" in told(tmp_path, "x.json", text)) is rule
+
+
+def looped(*inside: Node) -> str:
+    source = made("Files", "googleDrive", {"resource": "fileFolder", "operation": "search"})
+    names = ["Each", *(str(one["name"]) for one in inside), "Each"]
+    ways = {"Start": [["Files"]], "Files": [["Each"]]} | {one: [[other]] for one, other in pairwise(names)}
+    ways["Each"] = [[], ways["Each"][0]]
+    return drawn(HOOK, source, made("Each", "splitInBatches", typeVersion=3), *inside, ways=ways)
+
+
+def test_what_is_through_is_taken_out_of_the_set(tmp_path: Path) -> None:
+    act = made("Act", "httpRequest", {"url": "https://shop.example/orders", "method": "POST"})
+    move = {"operation": "move", "fileId": "={{ $('Each').item.json.id }}"}
+    assert "R-27" not in told(tmp_path, "x.json", looped(act, made("Move", "googleDrive", move)))
+    assert "R-27" in told(tmp_path, "x.json", looped(act, made("Share", "googleDrive", {**move, "operation": "share"})))
+    assert "R-27" in told(tmp_path, "x.json", looped(act, made("Move", "googleDrive", {**move, "fileId": "f7"})))
+
+
+def test_what_is_deleted_by_its_key_is_made_anew(tmp_path: Path) -> None:
+    store = made("Store", "@n8n/n8n-nodes-langchain.vectorStoreSupabase", {"mode": "insert", "tableName": "pages"})
+
+    def cleared(table: str) -> str:
+        given = {"operation": "delete", "tableId": table, "filterString": "=id=eq.{{ $('Each').item.json.id }}"}
+        return looped(made("Clear", "supabase", given), store)
+
+    none, one = told(tmp_path, "x.json", cleared("pages")), told(tmp_path, "x.json", cleared("visits"))
+    assert "R-27" not in none
+    assert "R-26" not in none
+    assert {"R-26", "R-27"} <= one.keys()
+
+
+def test_what_is_written_down_already_is_left_out(tmp_path: Path) -> None:
+    def joined(mode: str) -> str:
+        sheet = {"documentId": "d", "sheetName": "s"}
+        known, news = made("Known", "googleSheets", sheet), made("News", "httpRequest", {"url": "https://shop.example/news"})
+        join, log = made("Join", "merge", {"joinMode": mode}), made("Log", "googleSheets", {**sheet, "operation": "append"})
+        ways = {"Start": [["Known", "News"]], "Known": [["Join"]], "News": [["Split"]], "Split": [["Join"]], "Join": [["Log"]]}
+        return drawn(CLOCK, known, news, made("Split", "splitOut"), join, log, ways=ways)
+
+    assert "R-27" not in told(tmp_path, "x.json", joined("keepNonMatches"))
+    assert "R-27" in told(tmp_path, "x.json", joined("enrichInput1"))
+
+
+@pytest.mark.parametrize(("start", "rule"), [(CLOCK, False), (HOOK, True)])
+def test_remarks_that_are_read_at_the_thing_itself_are_no_lagging_search(tmp_path: Path, start: Node, rule: bool) -> None:
+    look = made("Look", "jira", {"resource": "issueComment", "operation": "getAll", "issueKey": "A-1"})
+    there = made("There?", "if", {"conditions": {"string": [{"value1": "={{ $json.id }}", "operation": "isEmpty"}]}})
+    say = made("Say", "jira", {"resource": "issueComment", "operation": "add", "issueKey": "A-1", "comment": "x"})
+    ways = {"Start": [["Look"]], "Look": [["There?"]], "There?": [["Say"], []]}
+    assert ("R-40" in told(tmp_path, "x.json", drawn(start, look, there, say, ways=ways))) is rule
+
+
+def test_that_two_runs_may_add_it_is_told_by_the_rule_of_the_look(tmp_path: Path) -> None:
+    def rows(operation: str) -> str:
+        look = made("Look", "supabase", {"operation": "getAll", "tableId": "users"})
+        there = made("There?", "if", {"conditions": {"string": [{"value1": "={{ $json.id }}", "operation": "isEmpty"}]}})
+        act = made("Act", "supabase", {"operation": operation, "tableId": "users"})
+        return drawn(HOOK, look, there, act, ways={"Start": [["Look"]], "Look": [["There?"]], "There?": [["Act"], []]})
+
+    found = told(tmp_path, "x.json", rows("create"))
+    assert "R-10" not in found
+    assert "R-40" in found
+
+
+def test_a_request_that_streams_its_answer_waits_for_its_end(tmp_path: Path) -> None:
+    def run(stream: str) -> str:
+        body = {"parameters": [{"name": "assistant_id", "value": "a"}, {"name": "stream", "value": stream}]}
+        return node("httpRequest", "webhook", url="https://api.openai.com/v1/threads/t/runs", method="POST", bodyParameters=body)
+
+    assert told(tmp_path, "x.json", run("={{true}}"))["R-35"] == ["LOW"]
+    assert told(tmp_path, "x.json", run("={{false}}"))["R-35"] == ["HIGH"]
+
+
+def test_what_is_looked_up_by_its_own_key_is_found_again(tmp_path: Path) -> None:
+    def lead(second: str) -> str:
+        add = made("Add", "lemlist", {"resource": "lead", "email": '={{ $json["email"] }}'})
+        look = made("Look", "lemlist", {"resource": "lead", "operation": "get", "email": second})
+        return drawn(HOOK, add, look)
+
+    assert "R-16" not in told(tmp_path, "x.json", lead('={{ $node["Start"].json["email"] }}'))
+    assert "R-16" in told(tmp_path, "x.json", lead("boss@shop.example"))
+
+
+# ── Make ──
+
+INBOX = module(1, "google-email:TriggerNewEmail")
+
+
+@pytest.mark.parametrize(("to", "answers"), [("{{1.from.address}}", True), ("{{1.subject}}", False)])
+def test_a_module_answers_the_one_who_has_written(tmp_path: Path, to: str, answers: bool) -> None:
+    text = scenario(INBOX, module(2, "google-email:ActionSendEmail", {"to": [to]}))
+    assert ("answers" in step(tmp_path, text, "2").extra) is answers
+
+
+@pytest.mark.parametrize(("value", "rule"), [("Yes", False), ("{{1.subject}}", True)])
+def test_a_row_in_which_it_is_ticked_off_is_the_mark_of_the_mail(tmp_path: Path, value: str, rule: bool) -> None:
+    mail = module(2, "google-email:ActionSendEmail", {"to": ["{{1.customer}}"]})
+    row = module(3, "google-sheets:addRow", {"values": {"0": "{{1.date}}", "1": value}})
+    assert ("R-06" in told(tmp_path, "x.json", scenario(INBOX, mail, row))) is rule
+
+
+@pytest.mark.parametrize(("key", "rule"), [("", False), ("{{1.id}}", True)])
+def test_a_record_that_nobody_asks_for_keeps_nothing_away(tmp_path: Path, key: str, rule: bool) -> None:
+    record = module(2, "datastore:AddRecord", {"key": key, "data": {"a": ""}})
+    text = scenario(INBOX, record, module(3, "instagram-business:CreatePostPhoto", {"caption": "x"}))
+    assert ("R-18" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(("folder", "rule"), [("/b", False), ("/a", True)])
+def test_what_lies_in_another_folder_is_no_look(tmp_path: Path, folder: str, rule: bool) -> None:
+    look = module(2, "google-drive:searchForFilesFolders", {"folderId": "/a", "query": "x"})
+    asks = {"conditions": [[{"a": "{{2.id}}", "o": "exist"}]]}
+    put = module(3, "google-drive:uploadAFile", {"folderId": folder, "filename": "x"}, filter=asks)
+    assert ("R-40" in told(tmp_path, "x.json", scenario(INBOX, look, put))) is rule
+
+
+@pytest.mark.parametrize(("answer", "rule"), [("gateway:WebhookRespond", False), ("json:CreateJSON", True)])
+def test_a_handler_that_answers_the_caller_tells_of_the_failure(tmp_path: Path, answer: str, rule: bool) -> None:
+    act = module(2, "google-calendar:createAnEvent", {"summary": "x"}, onerror=[module(3, answer, {"body": "no"})])
+    text = scenario(module(1, "gateway:CustomWebHook"), act, module(4, "gateway:WebhookRespond", {"body": "yes"}))
+    assert ("R-29" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(("guests", "severity"), [([], "LOW"), (["{{1.email}}"], "MEDIUM")])
+def test_an_entry_to_which_nobody_is_invited_tells_nobody(tmp_path: Path, guests: list[str], severity: str) -> None:
+    text = scenario(module(1, "gateway:CustomWebHook"), module(2, "google-calendar:createAnEvent", {"summary": "x", "attendees": guests}))
+    assert told(tmp_path, "x.json", text)["R-32"] == [severity]
