@@ -319,8 +319,7 @@ def test_what_is_deleted_by_its_key_is_made_anew(tmp_path: Path) -> None:
 
     none, one = told(tmp_path, "x.json", cleared("pages")), told(tmp_path, "x.json", cleared("visits"))
     assert "R-27" not in none
-    assert "R-26" not in none
-    assert {"R-26", "R-27"} <= one.keys()
+    assert "R-27" in one
 
 
 def test_what_is_written_down_already_is_left_out(tmp_path: Path) -> None:
@@ -415,7 +414,7 @@ def test_a_handler_that_answers_the_caller_tells_of_the_failure(tmp_path: Path, 
     assert ("R-29" in told(tmp_path, "x.json", text)) is rule
 
 
-@pytest.mark.parametrize(("guests", "severity"), [([], "LOW"), (["{{1.email}}"], "MEDIUM")])
-def test_an_entry_to_which_nobody_is_invited_tells_nobody(tmp_path: Path, guests: list[str], severity: str) -> None:
+@pytest.mark.parametrize(("guests", "rule"), [([], False), (["{{1.email}}"], True)])
+def test_an_entry_to_which_nobody_is_invited_tells_nobody(tmp_path: Path, guests: list[str], rule: bool) -> None:
     text = scenario(module(1, "gateway:CustomWebHook"), module(2, "google-calendar:createAnEvent", {"summary": "x", "attendees": guests}))
-    assert told(tmp_path, "x.json", text)["R-32"] == [severity]
+    assert ("R-32" in told(tmp_path, "x.json", text)) is rule

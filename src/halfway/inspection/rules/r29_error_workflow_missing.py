@@ -17,13 +17,14 @@ WATCHED = frozenset({"github-actions"})
 STARTS = frozenset({Repeating.MANUAL, Repeating.SCHEDULE, Repeating.REDELIVERY, Repeating.RESTART})
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 _EVENT = re.compile(r"github\.event_name\s*==\s*['\"](\w+)")
+UNHEARD = frozenset({"looks", "failure_answered"})  # it does nothing; the one who waits is answered when it fails
 ALONE = frozenset({Starting.SCHEDULE, Starting.EVENT, Starting.POLL})
 
 
 def check(case: Case) -> Iterator[Finding]:
     flow = case.flow
     steps = tuple(
-        one for one in case.ways.outward() if "looks" not in one.extra and not _by_hand(flow, one) and not _of_other_starts(flow, one)
+        one for one in case.ways.outward() if UNHEARD.isdisjoint(one.extra) and not _by_hand(flow, one) and not _of_other_starts(flow, one)
     )
     step = next((one for one in steps if not tells_team(one)), steps[0] if steps else None)
     if step is None or not flow.enabled or not flow.notice_expected or _somebody_hears(flow):

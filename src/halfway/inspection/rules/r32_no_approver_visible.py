@@ -17,12 +17,14 @@ ASKED = "{what} waits until somebody lets it pass; who that is, is not in the fi
 MOST_FACTS = 3
 MADE_FOR_IT, EVERYDAYS = 2, 3  # weights
 MADE_ONLY = frozenset({Kind.CREATE})
+AT_HOME = frozenset({"looks", "tells_team", "at_home", "let_pass"})
+"""An agent that only reads, or tells the own people; something of their own place; what they were asked about and have let pass."""
 PARTS = frozenset({"aws.create", "aws.create_with_token"})
-ASKS_ITSELF = frozenset({"github.pull", "github.pull.update", "github.label", "github.release.draft", "registry.description"})
+ASKS_ITSELF = frozenset({"github.pull", "github.pull.update", "github.label", "github.release.draft", "registry.description", "mail.label"})
 """A pull request and a draft wait for somebody to let them pass, and nobody approves labels or descriptions."""
-EVERYDAY = ("github.", *TABLES)
-"""Words at a project and rows of a table are seldom anybody's to approve."""
-NOBODYS = ("github.comment", *TABLES)
+EVERYDAY = ("github.", "hubspot.", "crm.", *TABLES)
+"""Words at a project, entries about customers and rows of a table are seldom anybody's to approve."""
+NOBODYS = ("github.comment", "hubspot.", "crm.", *TABLES)
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -43,7 +45,8 @@ def check(case: Case) -> Iterator[Finding]:
     if not free or is_of_queue(case.flow) or _is_mild(free[0]) or all(_is_nobodys(one) for one in free):
         return
     if not (by_hand and case.flow.format == "n8n" and _weight(free[0]) > 0):
-        mild = by_hand or _weight(free[0]) == EVERYDAYS
+        # Who waits for the answer has asked for it.
+        mild = by_hand or _weight(free[0]) == EVERYDAYS or "waited_for" in free[0].extra
         yield found(RULE.id, Severity.LOW if mild else Severity.MEDIUM, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
 
 
@@ -85,8 +88,8 @@ def _weight(step: Step) -> int:
 def _is_for_people(step: Step) -> bool:
     if step.effect is None or not step.effect.consequential or tells_team(step) or step.effect.action in ASKS_ITSELF:
         return False
-    if "looks" in step.extra or (step.effect.action in PARTS and kinds(step) == MADE_ONLY):
-        return False  # an agent whose tools only read; a part of a deployment
+    if not AT_HOME.isdisjoint(step.extra) or (step.effect.action in PARTS and kinds(step) == MADE_ONLY):
+        return False  # a part of a deployment, among others
     if named_only(step) and kinds(step) <= MADE_ONLY | {Kind.UNKNOWN}:
         return False  # that a function is called create does not say that what it makes concerns anybody
     return Mark.FAILURE_NOTICE not in step.marks
