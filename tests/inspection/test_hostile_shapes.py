@@ -113,6 +113,13 @@ def test_python_of_more_parts_than_are_read_is_told(tmp_path: Path, text: str) -
     assert "it is Python of more than 512 KiB" in why or "it has more than 200,000 parts" in why
 
 
+def test_a_program_that_is_nested_without_end_is_told(tmp_path: Path) -> None:
+    head = 'import { WorkflowEntrypoint } from "cloudflare:workers";\n'
+    head += "export class A extends WorkflowEntrypoint {\n  async run(event, step) {\n"
+    [why] = told(inspected(tmp_path, {"a.ts": head + "f(" * 50_000 + ")" * 50_000 + ";\n  }\n}\n"}))
+    assert why == "cloudflare: line 4: the program is nested too deeply"
+
+
 # ── files beside each other ──
 
 

@@ -659,8 +659,9 @@ def test_r15_nothing_ends_a_step_that_hangs() -> None:
     assert only("R-15", bad) == ("R-15", "MEDIUM", "pay", [10])
     assert only("R-15", flow(step("up", 10, DEPLOY, timeout_known=True)))[1] == "LOW"  # who learns of it late does it again
     wait = flow(step("wait", 10, timeout_known=True, marks=marked(Mark.WAIT)))
-    assert only("R-15", wait) == ("R-15", "MEDIUM", "wait", [10])
+    assert only("R-15", wait) == ("R-15", "LOW", "wait", [10])  # nothing but the wait is open
     assert "The wait wait" in text("R-15", wait)
+    assert only("R-15", flow(step("pay", 9, PAY, timeout=9), *wait.steps))[1] == "MEDIUM"
 
 
 def test_r15_names_the_limit_that_the_engine_has_of_its_own() -> None:

@@ -202,6 +202,49 @@ CAUGHT = """
 ASKING = "https://api.shop.example/graphql"
 TRANSCRIPT = '{"query": "query Transcript($id: String!) { transcript(id: $id) { title } }"}'
 SCRIPT = '["sh", "-c", "set -e\\nfor id in $(cat ids); do\\n  curl -X POST https://shop.example/orders/$id\\ndone\\n"]'
+WAITED = """
+{"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "arn:aws:states:::batch:submitJob.sync", "End": true}}}
+"""
+ROUTED = """
+{{"StartAt": "A", "States": {{
+  "A": {{"Type": "Task", "Resource": "arn:aws:lambda:eu-west-1:1:function:ship", "Next": "{next}",
+    "Catch": [{{"ErrorEquals": ["States.ALL"], "Next": "{caught}"}}]}},
+  "B": {{"Type": "Task", "Resource": "arn:aws:states:::dynamodb:putItem", "End": true}},
+  "C": {{"Type": "Task", "Resource": "arn:aws:states:::dynamodb:putItem", "End": true}}}}}}
+"""
+CHILD = """
+{{"StartAt": "A", "States": {{"A": {{"Type": "Task", "Resource": "arn:aws:states:::states:startExecution", "End": true,
+  "Parameters": {{"StateMachineArn": "x", "Input": {{"{key}.$": "$$.Execution.Id"}}}},
+  "Retry": [{{"ErrorEquals": ["States.ALL"], "MaxAttempts": 3}}]}}}}}}
+"""
+RETRYING = """
+{{"StartAt": "A", "States": {{"{state}": {{"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "TimeoutSeconds": 9, "End": true,
+  "Parameters": {{"FunctionName": "{function}"}}, "Retry": [{{"ErrorEquals": ["States.ALL"], "MaxAttempts": 3}}]}}}}}}
+"""
+CAUSED = """
+{{"StartAt": "{state}", "States": {{"{state}": {{"Type": "Task", "Resource": "arn:aws:lambda:eu-west-1:1:function:x", "End": true}}}}}}
+"""
+HOOK = """
+{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "curl -X POST https://shop.example/started"}]}]}}
+"""
+SOUGHT = """
+from github import Github
+
+def tell(title):
+    repo = Github("x").get_repo("a/b")
+    for one in repo.get_issues():
+        if {test}:
+            return
+    repo.create_issue(title=title)
+
+def main():
+    for title in ("a", "b"):
+        tell(title)
+    Github("x").get_repo("a/b").create_git_tag("v1")
+
+if __name__ == "__main__":
+    main()
+"""
 ONLY_OF_PULLS = """- run: gh issue comment 1 --body x
   if: github.event_name == 'pull_request' && (needs.a.outputs.b == '' || needs.a.outputs.c == '')
 """
@@ -287,6 +330,31 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         # a status is for machines, an alert for the own people
         ("tasks.py", MAILED.format(call="send_build_status"), "R-32 R-06"),
         ("tasks.py", MAILED.format(call="send_email_alert"), "R-32"),
+        ("tasks.py", MAILED.format(call="send_invoice_mail"), "R-32"),  # whoever queues it has decided
+        # the execution has a limit; an error whose way is that of the success; a job that its name knows; what the event is told by
+        ("x.asl.json", WAITED.replace("{", '{"TimeoutSeconds": 900, ', 1), "R-15"),
+        ("x.asl.json", ROUTED.format(next="B", caught="B"), "R-14"),
+        ("x.asl.json", QUEUED.replace("events:putEvents", "aws-sdk:transcribe:startTranscriptionJob"), "R-01"),
+        ("x.asl.json", CHILD.format(key="lock"), "R-01"),
+        # a timer cannot end what runs inside the engine, nor an event; a second one is known; no code, no part
+        ("p.bpmn", task('camunda:class="shop.Charge"', ""), "R-15"),
+        ("p.bpmn", task("", "").replace('<bpmn:serviceTask id="t" >', '<bpmn:endEvent id="t"><bpmn:messageEventDefinition/>')
+         .replace("serviceTask", "endEvent"), "R-15"),
+        ("p.bpmn", CAUGHT.format('errorRef="duplicate"'), "R-01 R-02"),
+        ("p.bpmn", task('camunda:asyncBefore="true"', ""), "R-44"),
+        # a server that everybody knows, told its settings; a run of tests without anything to reach out with
+        ("docker-compose.yml", SERVICE.format(command="--storage.path=/data").replace("acme/web", "prom/prometheus"), "R-44"),
+        ("docker-compose.yml", SERVICE.format(command="npx mocha dist/tests.js"), "R-44"),
+        (".claude/settings.json", HOOK, "R-15"),
+        # looked for one by one; a tool of a package; what goes on without it; what is downloaded
+        ("tool.py", SOUGHT.format(test="one.title == title"), "R-08 R-16 R-27"),
+        ("show.sh", "#!/bin/bash\n./web/node_modules/.bin/http-server . -p 8080\n", "R-44"),
+        ("ci.yml", workflow("- run: |\n    for n in a b; do\n      helm upgrade $n ./chart || true\n    done"), "R-27"),
+        ("send.sh", "#!/bin/bash\nwhile true; do\n  curl -X POST https://shop.example/orders -d x &\n  sleep 1\ndone\n", "R-15"),
+        # what is called so looks, works on what it is given, or only pretends
+        ("x.asl.json", RETRYING.format(state="Handle", function="${LambdaGetPrices}"), "R-01 R-14"),
+        ("x.asl.json", RETRYING.format(state="Mock: print the label", function="${Printer}"), "R-44"),
+        ("x.asl.json", CAUSED.format(state="ProcessMessage"), "R-32"),
         ("tasks.py", MAILED.format(call="create_thumbnail"), "R-32 R-16"),
         ("ci.yml", workflow("- run: ./scripts/assert-changed-files.sh\n  env: {KEY: '${{ secrets.KEY }}'}"), "R-44"),
         ("x.json", node("baserow", "scheduleTrigger", operation="create"), "R-10"),
@@ -400,9 +468,23 @@ def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
         ),
         ("ci.yml", workflow("- run: bash tools/deploy.sh"), "R-44"),
         ("x.json", node("discord", "webhook", resource="message", operation="send"), "R-39"),
+        ("x.asl.json", WAITED, "R-15"),
+        ("x.asl.json", ROUTED.format(next="B", caught="C"), "R-14"),
+        ("x.asl.json", CHILD.format(key="AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID"), "R-01"),
+        ("p.bpmn", task('camunda:type="external" camunda:topic="charge"', ""), "R-15"),
+        ("p.bpmn", CAUGHT.format(""), "R-01"),
+        ("p.bpmn", task('camunda:class="shop.Charge" camunda:asyncBefore="true"', ""), "R-44"),
+        ("docker-compose.yml", SERVICE.format(command="restock --all").replace("acme/web", "prom/prometheus"), "R-44"),
+        ("docker-compose.yml", SERVICE.format(command="npx mocha dist/tests.js") + "    environment: [KEY]\n", "R-44"),
+        ("tool.py", SOUGHT.format(test="verbose"), "R-08"),
+        ("show.sh", "#!/bin/bash\n./web/tools/http-server . -p 8080\n", "R-44"),
+        ("ci.yml", workflow("- run: |\n    for n in a b; do\n      helm upgrade $n ./chart\n    done"), "R-27"),
+        ("send.sh", "#!/bin/bash\nwhile true; do\n  curl -X POST https://shop.example/orders -d x\n  sleep 1\ndone\n", "R-15"),
+        ("x.asl.json", RETRYING.format(state="Handle", function="${LambdaPrices}"), "R-01"),
+        ("x.asl.json", RETRYING.format(state="Print the label", function="${Printer}"), "R-44"),
+        ("x.asl.json", CAUSED.format(state="SendMessage"), "R-32"),
         ("x.json", node("httpRequest", "webhook", method="POST", url="https://tasks.example/v1/tasks"), "R-39"),
         ("x.json", node("httpRequest", "webhook", method="POST", url="https://api.openai.com/v1/threads/x/runs"), "R-35"),
-        ("tasks.py", MAILED.format(call="send_invoice_mail"), "R-32"),
         ("x.asl.json", ASL.format(resource="arn:${AWS::Partition}:states:::lambda:invoke"), "R-44"),
         ("ci.yml", script(f"if (good) {{\n  {COMMENT}\n}}\nif (bad) {{\n  throw new Error('no')\n}}", "issue_comment"), "R-08"),
         ("p.bpmn", task('name="Charge card" camunda:expression="${shop.charge()}" camunda:asyncBefore="true"', ""), "R-44"),
@@ -507,15 +589,6 @@ def test_an_answer_in_a_chat_is_less_than_a_message(tmp_path: Path) -> None:
     text = node("whatsApp", "webhook", operation="send", recipientPhoneNumber="={{ $json.body.from }}", textBody="ok")
     assert told(tmp_path, "x.json", text)["R-39"] == ["MEDIUM"]
     assert told(tmp_path, "x.json", text.replace("={{ $json.body.from }}", "+1 555 0100"))["R-39"] != ["MEDIUM"]
-
-
-def test_whoever_queues_a_task_has_decided(tmp_path: Path) -> None:
-    mailed = (
-        MAILED.format(call="send_mail")
-        .replace("shop.mails", "django.core.mail")
-        .replace("send_mail(order)", "send_mail('a', 'b', 'c', [order])")
-    )
-    assert told(tmp_path, "tasks.py", mailed)["R-32"] == ["LOW"]
 
 
 def test_an_action_that_is_an_address_hides_who_logs_in(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ _KEY = re.compile(
 )
 _STABLE = re.compile(r"\$\$\.Execution|\$states\.context\.Execution|\$states\.input|\$\.\w|\$[a-z]\w*")
 _QUEUES = frozenset({"events:putEvents", "sqs:sendMessage", "kinesis:putRecord"})
+_MODEL = "https://api.openai.com/v1/chat/completions"
 _PARENT = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID"  # what ties two executions together in the console
 _OWN_END = re.compile(r"^(?:MaxRuntimeInSeconds|Timeout(?:InMinutes|InSeconds|Minutes|Seconds)?|AttemptDurationSeconds)(?:\.\$)?$")
 _EXECUTION = re.compile(r"\$\$\.Execution\.(?:Id|Name)|\$states\.context\.Execution\.(?:Id|Name)")
@@ -103,6 +104,8 @@ def _request(node: Node, knowledge: Knowledge, name: str) -> Effect | None:
     method = given.get("Method").text or "POST"  # one that comes from data may write
     url = given.get("ApiEndpoint").text or _address(given.get("ApiEndpoint.$").text)
     path = given.get("Path").text
+    if given.get("RequestBody", "messages") and (given.get("RequestBody", "model") or given.get("RequestBody", "model.$")):
+        method, url, path = "POST", _MODEL, ""  # a conversation with a model, whoever serves it
     return named(knowledge.http(method.upper(), url + path), name, path, url)
 
 

@@ -20,6 +20,7 @@ from halfway.inspection.model import (
     Kind,
     Mark,
     OnError,
+    Repeat,
     Repeater,
     Repeating,
     RunLog,
@@ -37,6 +38,7 @@ NAME = "bpmn"
 _IMPLEMENTED_BY = ("class", "delegateExpression", "expression", "type", "topic", "implementation", "operationRef")
 _ENGINE = re.compile(r"(?i)xmlns:\w+=.http://[^\s>]*(?:camunda|zeebe|flowable|activiti|jboss|drools)")
 _ANY_FAILURE = re.compile(r"(?i)fail|timeout|technical|exception|unknown|any|^error_?\w{0,7}$")
+_DUPLICATE = re.compile(r"(?i)duplicat|already|exists")
 DRAWING = "none of its processes can be executed: it is a drawing, which no engine runs"
 CONNECTOR_ENDS_AFTER = 40.0  # seconds; the defaults of a connector of Camunda 8, to connect and to read
 _SPACE = "http://www.omg.org/spec/BPMN/20100524/MODEL"
@@ -106,6 +108,12 @@ def _flow(reading: _Reading) -> Flow:
     )
 
 
+def _refuses(process: Process, node: Element) -> bool:
+    """Whether an error of its own says that the receiver knows a second one."""
+    events = [event for event in process.boundaries(node) if event.child("errorEventDefinition") is not None]
+    return any(_DUPLICATE.search(f"{event.get('name')} {event.child('errorEventDefinition').get('errorRef')}") for event in events)  # type: ignore[union-attr]
+
+
 def _is_answer(event: Element) -> bool:
     error = event.child("errorEventDefinition")
     return error is not None and error.get("errorRef") != "" and _ANY_FAILURE.search(error.get("errorRef")) is None
@@ -132,6 +140,8 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
     id, name = node.get("id"), quoted(node.get("name") or node.get("id"))
     effect = None if node.name in _EFFECTLESS else effect_of(node, reading.given.knowledge)
     opaque = None if node.name in _EFFECTLESS else opaque_of(node, process.called, reading.given)
+    if effect is not None and _refuses(process, node):
+        effect = replace(effect, repeat=Repeat.REJECTS)
     timer = _timer(process, node)
     routed = [
         event
@@ -166,6 +176,7 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         marks=_marks(node, effect, failing=id in process.failing),
         facts=tuple(source.fact(span) for span in spans),
         extra={"type": node.name}
+        | ({"each": "kept by the engine"} if reading.zeebe or is_external(node) or node.name == "callActivity" else {})
         | ({"branch": "failure"} if id in process.failing else {})
         | ({"answered": "by an error that has a name"} if answered else {}),
     )
@@ -218,8 +229,12 @@ def _timer(process: Process, node: Element) -> tuple[float | None, Element] | No
 
 
 def _may_hang(reading: _Reading, node: Element) -> bool:
-    """Whether nothing ends it or tells of it, where a timer could: an event has no place for one, and code of the engine's own none for its end."""
-    if node.name in ("intermediateThrowEvent", "endEvent") or _is_reminded(reading.process, node) or _is_ended_around(reading.process, node):
+    """Whether nothing ends it or tells of it, where a timer could; events, and code inside the engine, have no place for one."""
+    if (
+        node.name in ("intermediateThrowEvent", "endEvent")
+        or _is_reminded(reading.process, node)
+        or _is_ended_around(reading.process, node)
+    ):
         return False
     return reading.zeebe or node.name not in _IN_PROCESS or is_external(node)
 

@@ -62,9 +62,9 @@ def opaque_of(node: Element, here: frozenset[str], given: Given) -> Unread | Non
             return None
         return Unread(quoted(what), "The process {what} was not given.", node.span)
     code, span = _code(node)
-    if _OWN_VARIABLE.search(code):
-        return None
-    return Unread(quoted(code or node.get("id")), "The code of {what} was not given.", span)
+    if _OWN_VARIABLE.search(code) or not code:
+        return None  # without any there is no part to be given
+    return Unread(quoted(code), "The code of {what} was not given.", span)
 
 
 def identity_of(node: Element, effect: Effect | None, opaque: Unread | None) -> Identity | None:

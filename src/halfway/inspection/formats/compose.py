@@ -24,6 +24,8 @@ _SERVERS = re.compile(
     r"|jaeger|otel|opentelemetry-collector\w*|kafka|zookeeper|rabbitmq|nats|nginx|traefik|caddy|haproxy|minio|clickhouse(?:-server)?|mailhog|mailpit"
     r"|localstack|vault|consul|etcd|keycloak|adminer|pgadmin\d*|registry|selenium|playwright)(?:[:@/-]|$)"
 )
+_TESTS = re.compile(r"^(?:npx |pnpm |yarn |uv run |poetry run )?(?:mocha|jest|vitest|playwright|pytest|rspec|phpunit|karma|cypress)\b")
+_DEFAULT = re.compile(r"\$\{\w+:?-([^{}]*)\}")
 _OFELIA = re.compile(r"^ofelia\.(job-(?:exec|run|local|service-run))\.([\w.-]+)\.([\w-]+)$")
 
 
@@ -67,7 +69,7 @@ def _flows(source: Source, root: Node, given: Given) -> Iterator[Flow]:
     steps: list[Step] = []
     unread: list[Unread] = []
     for name, service in services.items():
-        if _is_pretended(source, name) or _is_by_hand(service):
+        if _is_pretended(source, name) or _is_by_hand(service) or _is_server(service) or _is_test(service):
             continue
         if name in awaited or _is_job(service) or _has_known_effect(source, name, service, given):
             steps += _steps(source, name, service, given, len(steps))
@@ -93,6 +95,25 @@ def _flows(source: Source, root: Node, given: Given) -> Iterator[Flow]:
 def _is_by_hand(service: Node) -> bool:
     """Whether a service is for somebody who looks for a fault, and starts only when it is named."""
     return any(_BY_HAND.search(one.text) for one in service.get("profiles").each())
+
+
+def _is_server(service: Node) -> bool:
+    """Whether it is a server that everybody knows, which is only told its settings."""
+    words = [word for node in (service.get("entrypoint"), service.get("command")) for one in _commands(node) for word in one.words]
+    return _SERVERS.search(_image(service)) is not None and all(word.startswith(("-", "/", "$")) or "." in word for word in words)
+
+
+def _is_test(service: Node) -> bool:
+    """Whether it only runs tests, and has nothing to reach out with."""
+    if any(service.get(key) for key in ("environment", "env_file", "secrets")):
+        return False
+    ran = [one for found in _started(service) for one in found if not one.harmless]
+    return bool(ran) and all(_TESTS.search(" ".join(one.words[:3])) for one in ran)
+
+
+def _image(service: Node) -> str:
+    """The image; of one that the environment may name, the default."""
+    return _DEFAULT.sub(r"\1", service.get("image").text)
 
 
 def _is_pretended(source: Source, name: str) -> bool:
@@ -133,7 +154,7 @@ def _steps(source: Source, name: str, service: Node, given: Given, first: int) -
     place = service.get("command") if service.get("command") else service.get("entrypoint")
     place = place if place else service
     lines = [Line(source, place.span, found) for found in _started(service)]
-    image = service.get("image").text or service.get("build").text or service.get("build", "context").text
+    image = _image(service) or service.get("build").text or service.get("build", "context").text
     image = name if image.startswith((".", "/", "$")) else image  # where it is built says nothing
     # A service without a command runs what its image says.
     lines = lines or [Line(source, place.span, (Command((image or name,)),))]

@@ -207,11 +207,10 @@ def _task(state: State, machine: Machine, found: _Found, given: Given, order: in
     waits = ".waitForTaskToken" in resource.text or ":activity:" in resource.text
     timeout, known, facts = _timeout(node, source)
     # A call that is answered at once ends by itself, a function after minutes; only who waits for another's end may wait for ever.
-    # So does all that an execution waits for, where the execution has a limit itself.
-    open_end = not ends_by_itself(node) and (waits or ".sync" in resource.text) and not found.root.get("TimeoutSeconds")
-    known = timeout is not None or (known and open_end)
+    known = timeout is not None or (known and not ends_by_itself(node) and (waits or ".sync" in resource.text))
+    whole = found.root.get("TimeoutSeconds").number if timeout is None else None
     heartbeat = node.get("HeartbeatSeconds")
-    extra = {"resource": resource.text, "branch": "failure" if state.name in machine.failing else ""}
+    extra = {"resource": resource.text, "branch": "failure" if state.name in machine.failing else "", "limit": "whole" if whole else ""}
     if waits:
         extra |= {"waits": "task_token", "heartbeat": heartbeat.text}
     span = resource.span if resource.there else node.span
@@ -221,7 +220,7 @@ def _task(state: State, machine: Machine, found: _Found, given: Given, order: in
         span=Span(span.file, span.line, node.span.end, node.span.at),
         effect=effect,
         identity=identity_of(node, effect),
-        timeout=timeout,
+        timeout=timeout if whole is None else whole,
         timeout_known=known,
         kept=_kept(node),
         guard=conditional.span if (conditional := given_to(node).get("ConditionExpression")) else None,

@@ -202,14 +202,15 @@ class Reading:
 
     def _unread(self, call: Syntax) -> Unread | None:
         """What is waited for and cannot be read: a function of a file that was not given, a service that is bound."""
-        if call.parent is None or call.parent.type not in ("await_expression", "return_statement"):
-            return None
         name = dotted(self.program, callee(call))
         binding = _BINDING.match(name)
         module = name.startswith(".")
         if not (module or (binding and binding[2] not in _READING and binding[1] not in ("AI",) and "()" not in name)):
             return None
         if not self.hops and module:
+            return None
+        # Asked for last: it takes as long as the way up.
+        if call.parent is None or call.parent.type not in ("await_expression", "return_statement"):
             return None
         return Unread(quoted(text(callee(call))), "What {what} does was not given.", self.program.span(call))
 

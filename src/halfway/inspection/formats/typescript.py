@@ -23,6 +23,7 @@ _FUNCTIONS = frozenset({"arrow_function", "function_expression", "function_decla
 _WRAPPING = frozenset({"await_expression", "parenthesized_expression", "non_null_expression", "as_expression", "satisfies_expression"})
 _ENDINGS = ("", ".ts", ".tsx", ".js", ".mts", "/index.ts")
 HOPS = 3
+DEEPEST = 2_000  # nodes below one another
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ def parsed(source: Source) -> Program:
     methods: dict[tuple[str, str], Syntax] = {}
     imports: dict[str, tuple[str, str]] = {}
     declared: dict[str, list[tuple[Syntax, Syntax]]] = {}
-    for node in walk(root):
+    for node in _shallow(root):
         if node.type == "function_declaration":
             functions.setdefault(text(node.child_by_field_name("name")), node)
         elif node.type == "method_definition":
@@ -120,6 +121,17 @@ def walk(node: Syntax) -> Iterator[Syntax]:
         one = left.pop()
         yield one
         left += reversed(one.named_children)
+
+
+def _shallow(root: Syntax) -> Iterator[Syntax]:
+    """The same of a whole text, which nobody has written by hand where it is nested too deeply."""
+    left = [(root, 0)]
+    while left:
+        one, depth = left.pop()
+        if depth > DEEPEST:
+            raise Unreadable(f"line {one.start_point.row + 1}: the program is nested too deeply")
+        yield one
+        left += [(child, depth + 1) for child in reversed(one.named_children)]
 
 
 def text(node: Syntax | None) -> str:

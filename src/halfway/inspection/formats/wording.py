@@ -139,8 +139,27 @@ _LOOKING = frozenset(
 )
 
 
+_PART = re.compile(r"^[${]*(?:aws)?(?:lambda)?(?:function|fn)?[-_]?|(?:lambda)?(?:function|fn)?(?:arn|name)?[}]*$", re.IGNORECASE)
+_QUEUE_ITEM = frozenset(["process", "handle", "receive", "consume", "parse", "dequeue", "ingest"])  # what is done with a message of a queue
 _LOOKS_FIRST = frozenset(
-    ["check", "get", "verify", "validate", "read", "list", "query", "lookup", "find", "describe", "count", "조회", "확인", "검증"]
+    [
+        "check",
+        "get",
+        "verify",
+        "validate",
+        "read",
+        "list",
+        "query",
+        "lookup",
+        "find",
+        "describe",
+        "count",
+        "show",
+        "display",
+        "조회",
+        "확인",
+        "검증",
+    ]
 )
 
 
@@ -149,6 +168,8 @@ def told_kinds(*names: str) -> frozenset[Kind]:
     found = frozenset(word for name in names for word in words(name))
     if found & _LOOKING:
         return frozenset()
+    if found & _QUEUE_ITEM:
+        found -= {"message"}
     return frozenset(kind for kind, spoken in ((Kind.MONEY, _MONEY), (Kind.NOTIFY, _NOTICE)) if found & spoken)
 
 
@@ -159,6 +180,11 @@ def only_looks(name: str) -> bool:
     return bool(spoken) and spoken[0] in _LOOKS_FIRST and not outs and not (frozenset(spoken) & (_MONEY | _NOTICE | _BACK))
 
 
+def _is_for_looking(part: str) -> bool:
+    """The same of a part that a step names: `${LambdaGetPrice}`."""
+    return only_looks(_PART.sub("", part))
+
+
 def is_notice(effect: Effect | None) -> bool:
     """Whether an effect is there to tell somebody; a ticket of which somebody hears as well is more than that."""
     return effect is not None and Kind.NOTIFY in effect.kinds and effect.kinds <= _TELLING
@@ -166,7 +192,7 @@ def is_notice(effect: Effect | None) -> bool:
 
 def opaque_effect(told: str, *names: str) -> Effect:
     """The effect of code that cannot be read: unknown, and what its names speak of, which is inferred."""
-    if names and only_looks(names[0]):
+    if names and (only_looks(names[0]) or (any(map(_is_for_looking, names[1:])) and not told_kinds(*names))):
         return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, told, certain=False)
     kinds = told_kinds(*names)
     return Effect("", frozenset({Kind.UNKNOWN}) | kinds, Repeat.UNKNOWN, _reversible(kinds, names), told, certain=False)

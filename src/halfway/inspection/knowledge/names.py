@@ -28,6 +28,7 @@ _OTHER_NAMES = {
 _READS = re.compile(
     r"^(?:get|list|describe|head|batchget|search|query|scan|select|lookup|view|check|estimate|simulate|validate|wait|read|download)"
 )
+MOST_NAMES = 10_000  # that are remembered
 _MAKES, _DELETES = ("create", "run", "allocate", "purchase"), ("delete", "terminate", "remove", "purge")
 
 
@@ -40,10 +41,15 @@ class Calls:
             for rule in row.call:
                 found.append((-len(rule.replace("*", "")), _dotted(rule), row.action.id))
         self._rules = sorted(found, key=lambda rule: (rule[0], rule[2]))
+        self._found: dict[str, str | None] = {}  # a program calls the same few names over and over
 
     def find(self, name: str) -> str | None:
-        plain = _plain(name)
-        return next((id for _, pattern, id in self._rules if pattern.fullmatch(plain)), None)
+        if name not in self._found:
+            if len(self._found) >= MOST_NAMES:
+                self._found.clear()
+            plain = _plain(name)
+            self._found[name] = next((id for _, pattern, id in self._rules if pattern.fullmatch(plain)), None)
+        return self._found[name]
 
 
 class Operations:

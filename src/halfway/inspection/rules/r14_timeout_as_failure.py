@@ -35,7 +35,9 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _booked(ways: Ways, step: Step) -> Step | None:
     """The first step on the way of its failure that takes it for not done; who looks before is asking, not booking."""
-    waiting, seen = [one for one in ways.failing_first(step) if not _decided(step, one) and not _takes_back(step, one)], {step.id}
+    going_on = {one.id for one in ways.following(step)}  # what comes in any case does not take it for failed
+    ways_out = [one for one in ways.failing_first(step) if one.id not in going_on]
+    waiting, seen = [one for one in ways_out if not _decided(step, one) and not _takes_back(step, one)], {step.id}
     while waiting:
         one = waiting.pop(0)
         if one.id in seen or _looks(ways, step, one):

@@ -31,7 +31,7 @@ def check(case: Case) -> Iterator[Finding]:
         if (by_hand and kinds(step) == DELETED) or only_tells(step) or not _is_final(step) or step.marks & ASIDE:
             continue
         needing = _needing(ways, step)
-        later = next((one for one in ways.after(step) if one.id in movable and one.id not in needing and not _takes(one, step)), None)
+        later = next((one for one in ways.after(step) if one.id in movable and one.id not in needing and _may_swap(ways, step, one)), None)
         if later is not None:
             # What is deleted must often be gone before the next can be done.
             severity = Severity.LOW if kinds(later) <= BOOKKEEPING or kinds(step) == DELETED or is_command(later) else Severity.MEDIUM
@@ -53,6 +53,11 @@ def _could_be_first(later: Step) -> bool:
     if kinds(later) <= TIDYING or told(later).startswith("DELETE ") or is_row(later):
         return False  # it tidies up after it, or writes down that it is done
     return outward(later) and stops(later) and not tells and not _is_final(later) and not later.marks & ASIDE
+
+
+def _may_swap(ways: Ways, step: Step, later: Step) -> bool:
+    """Whether the later one could come first; around a loop each comes after the other."""
+    return not _takes(later, step) and not ways.is_after(later, step)
 
 
 def _takes(later: Step, step: Step) -> bool:

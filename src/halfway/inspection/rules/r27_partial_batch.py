@@ -36,6 +36,7 @@ def check(case: Case) -> Iterator[Finding]:
             or Mark.AGENT_LOOP in step.marks
             or step.opaque is not None
             or step.guard is not None
+            or "each" in step.extra
             or "--skip-existing" in step.quote
         ):
             continue

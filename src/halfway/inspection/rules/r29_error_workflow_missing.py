@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.model import Fact, Flow, Mark, Repeating, Starting, Step
 from halfway.inspection.rules.common import answers, is_of_queue, line, tells_team, told
@@ -21,16 +22,25 @@ ALONE = frozenset({Starting.SCHEDULE, Starting.EVENT, Starting.POLL})
 
 def check(case: Case) -> Iterator[Finding]:
     flow = case.flow
-    steps = tuple(one for one in case.ways.outward() if not _by_hand(flow, one) and not _of_other_starts(flow, one))
+    steps = tuple(
+        one for one in case.ways.outward() if "looks" not in one.extra and not _by_hand(flow, one) and not _of_other_starts(flow, one)
+    )
     step = next((one for one in steps if not tells_team(one)), steps[0] if steps else None)
     if step is None or not flow.enabled or not flow.notice_expected or _somebody_hears(flow):
         return
     starts = [Fact(one.span, one.quote) for one in flow.triggers if one.kind in ALONE]
     by_clock = flow.format in WATCHED and {one.kind for one in flow.triggers} & ALONE == {Starting.SCHEDULE}
     inference = Said(SCHEDULED if by_clock else INFERENCE, {"what": told(step)})
-    # Who has written to a bot sees that no answer comes.
-    severity = Severity.LOW if tells_team(step) or all(answers(flow, one) for one in steps) else Severity.MEDIUM
+    severity = Severity.LOW if tells_team(step) or _is_noticed(flow, steps) else Severity.MEDIUM
     yield Finding(rule=RULE.id, severity=severity, span=flow.span, facts=(line(step), *starts), inference=inference)
+
+
+def _is_noticed(flow: Flow, steps: Sequence[Step]) -> bool:
+    """Whether somebody waits for the answer and sees that none comes, or one hears of it and the next run does the whole once more."""
+    if "waited_for" in flow.extra or all(answers(flow, one) for one in steps):
+        return True
+    by_clock = {one.kind for one in flow.triggers} & ALONE == {Starting.SCHEDULE}
+    return flow.format in WATCHED and by_clock and all(repeatability(one) is Repeatable.PROVEN for one in steps)
 
 
 def _of_other_starts(flow: Flow, step: Step) -> bool:

@@ -13,6 +13,7 @@ NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to
 UNNAMED = (
     "Something may hold {what} back until it is let pass; whether it does, and who lets it pass, is not in the files and has to be asked."
 )
+ASKED = "{what} waits until somebody lets it pass; who that is, is not in the files and has to be asked."
 MOST_FACTS = 3
 MADE_FOR_IT, EVERYDAYS = 2, 3  # weights
 MADE_ONLY = frozenset({Kind.CREATE})
@@ -38,25 +39,30 @@ def check(case: Case) -> Iterator[Finding]:
     bot = any(answers(case.flow, step) for step in free)
     free = sorted((step for step in free if not bot or (_weight(step) < MADE_FOR_IT and not answers(case.flow, step))), key=_order)
     by_hand = {trigger.kind for trigger in case.flow.triggers} == {Starting.MANUAL}  # who starts it has said yes
-    if free and not all(_is_nobodys(one) for one in free) and not (by_hand and case.flow.format == "n8n" and _weight(free[0]) > 0):
-        everyday = kinds(free[0]) == MADE_ONLY or _weight(free[0]) == EVERYDAYS
-        mild = by_hand or everyday or is_of_queue(case.flow) or _is_mild(free[0])  # whoever queues it has decided
+    # Whoever queues a task has decided; what is merely created, or told to those who have asked to hear, is nobody's to approve.
+    if not free or is_of_queue(case.flow) or _is_mild(free[0]) or all(_is_nobodys(one) for one in free):
+        return
+    if not (by_hand and case.flow.format == "n8n" and _weight(free[0]) > 0):
+        mild = by_hand or _weight(free[0]) == EVERYDAYS
         yield found(RULE.id, Severity.LOW if mild else Severity.MEDIUM, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
 
 
 def _unnamed(ways: Ways, steps: list[Step], gated: list[Step]) -> Iterator[Finding]:
     for step in steps:
+        if Mark.WAIT in step.marks:
+            continue  # it is itself the question
         gates = [one.gate for one in gated if one.gate is not None and (one is step or ways.is_after(one, step))]
         if gates and not any(gate.visible or gate.approver for gate in gates):
-            yield found(RULE.id, Severity.LOW, step, UNNAMED, place(gates[0].span, *ways.steps))
+            asked = any(gate.kind == "approval" for gate in gates)
+            yield found(RULE.id, Severity.LOW, step, ASKED if asked else UNNAMED, place(gates[0].span, *ways.steps))
             return
 
 
 def _is_mild(step: Step) -> bool:
-    """Whether that it tells a customer is only inferred, or it goes to a topic, of which those hear who have asked for it."""
-    return named_only(step) or (
-        step.effect is not None and step.effect.action == "sns.publish" and step.effect.receiver is Receiver.UNKNOWN
-    )
+    """Whether it only makes something, tells a customer by its name alone, or goes to a topic, of which those hear who have asked."""
+    if named_only(step) or (kinds(step) == MADE_ONLY and _weight(step) != EVERYDAYS):
+        return True
+    return step.effect is not None and step.effect.action == "sns.publish" and step.effect.receiver is Receiver.UNKNOWN
 
 
 def _is_nobodys(step: Step) -> bool:

@@ -15,14 +15,18 @@ ONCE = "{unread} was not read: what it does outside, and whether doing it again 
 AGAIN = "{unread} was not read, and it is done again by itself: what a second time does is not known."
 
 # What is called so is mostly worked out, measured or left alone; that it does no more has still to be read.
-_COMPUTES = re.compile(
-    r"(?i)metric|\bmock|\bnoop\b|logging|aggregat|calculat|comput|generat|transform|\bparse|format|convert|validat|build(?:list|batch)"
+_COMPUTES = re.compile(r"(?i)metric|generat|format|build(?:list|batch)")
+
+
+# What is called so works on what it is given, or sees to it that something is there.
+_QUIET = re.compile(
+    r"(?i)aggregat|calculat|comput|transform|\bparse|convert|validat|prepare.?prompt|extract|describe|translat(?!ions)|transcri|merge|union|cleans|unify"
+    r"|normali[sz]|summari[sz]|thumbnail|logging|ensure|if.?not.?exists|symlink|hello|\bshow"
 )
-
-
+_PRETENDS = re.compile(r"(?i)(?:^|[\s_:${./-])(?:mock|dummy|fake|stub|noop|no-op)")
 MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
-
-
+UNKNOWN = frozenset({Kind.UNKNOWN})
+QUIETED = frozenset({"said", "local"})  # the file itself says that it is safe; only files of the machine are handed over
 _CLEARS = re.compile(r"(?i)delete|remove|purge|clean")
 
 
@@ -30,7 +34,7 @@ def check(case: Case) -> Iterator[Finding]:
     ways = case.ways
     gravest: dict[str, Finding] = {}
     for step in ways.steps:
-        if step.opaque is None or "gone" in step.extra or tells_team(step) or _only_reads(step):
+        if step.opaque is None or "gone" in step.extra or tells_team(step) or _only_reads(step) or _PRETENDS.search(_called(step)):
             continue
         finding, before = _at(case.flow, step, step.opaque), gravest.get(step.opaque.what)
         if before is None or finding.severity > before.severity:
@@ -42,16 +46,27 @@ def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
     repeat = next((one for one in again(step) if one.automatic), None)
     # That a function is called create does not say that what it makes concerns anybody.
     made = repeat is None and named_only(step) and Kind.CREATE in kinds(step) and kinds(step) <= MADE
-    grave = not made and _is_consequential(step)
+    quiet = kinds(step) <= UNKNOWN and step.gate is None and _is_quiet(step)
+    grave = not made and not quiet and _is_consequential(step)
     repeated = repeated_at(flow, repeat, step) if repeat is not None else ()
     severity = Severity.LOW if not grave else Severity.HIGH if repeat is not None and _is_likely(repeat, step) else Severity.MEDIUM
     text = ONCE if repeat is None else AGAIN
     return found(RULE.id, severity, step, text, place(unread.span, step), *repeated, unread=quoted(unread.what, 80))
 
 
+def _is_quiet(step: Step) -> bool:
+    """Whether its name, its owner's words or what it is handed let nobody expect much: that it was not read is still worth a remark."""
+    return not QUIETED.isdisjoint(step.extra) or _QUIET.search(_called(step)) is not None
+
+
+def _called(step: Step) -> str:
+    """What the step and the part are called."""
+    return f"{step.name} {step.opaque.what if step.opaque is not None else ''}"
+
+
 def _is_likely(repeat: Repeater, step: Step) -> bool:
     """A retry comes by design; that an event comes twice is rarer, and counts where the effect is known to be grave."""
-    said = f"{step.name} {step.opaque.what if step.opaque is not None else ''}"
+    said = _called(step)
     if step.effect is not None and not step.effect.consequential and (_COMPUTES.search(said) or _CLEARS.search(said)):
         return False
     return repeat.kind is not Repeating.REDELIVERY or (step.effect is not None and step.effect.consequential)

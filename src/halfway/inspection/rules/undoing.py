@@ -9,6 +9,7 @@ from halfway.inspection.rules.common import kinds, only_tells
 from halfway.inspection.ways import Ways
 
 TAKEN_BACK = frozenset({Kind.MONEY, Kind.RECORD, Kind.CREATE, Kind.DEPLOY})
+QUEUED = frozenset({Kind.ENQUEUE})
 REVERSIBLE = frozenset({Reversible.YES, Reversible.WINDOW, Reversible.FORWARD})
 
 
@@ -20,8 +21,8 @@ def undoable(step: Step) -> bool:
 
 
 def matters_later(step: Step) -> bool:
-    """Whether a failure of it leaves the whole unfinished; a message that is not sent does not."""
-    return not only_tells(step)
+    """Whether a failure of it leaves the whole unfinished; a message that is not sent, to people or a queue, does not."""
+    return not only_tells(step) and kinds(step) != QUEUED
 
 
 def covered(ways: Ways, step: Step, branch: Collection[str]) -> bool:
