@@ -178,6 +178,7 @@ NONE = [
     (relaxed(prepared("Run it on a sample", "./")), "R-44"),
     (workflow(prepared("", "./.github/actions/upload_shop_logs")), "R-44"),
     ("env: {TURBO_TOKEN: '${{ secrets.TURBO_TOKEN }}'}\n" + workflow("- run: ./scripts/start-catalogue.sh"), "R-44"),
+    (workflow("- uses: akhilerm/tag-push-action@v2\n  with: {src: shop/a:1, dst: shop/b:1}"), "R-44"),
     # effects
     (workflow(goreleaser("check --quiet")), "R-32"),
     (workflow(made_then("steps.opened.outputs.pull-request-operation == 'created'")), "R-08"),
@@ -186,6 +187,7 @@ NONE = [
     (workflow("- uses: JasonEtco/create-an-issue@v2\n  with: {update_existing: true}"), "R-16"),
     (workflow(OPENED, "{repository_dispatch: {types: [order]}}"), "R-39"),
     (workflow("- uses: azure/static-web-apps-deploy@v1\n  with: {action: close}", "pull_request"), "R-10"),
+    (workflow("- run: netlify deploy --alias shop-1", "[push, pull_request]"), "R-10"),
     (workflow(told_of("steps.other.outputs.number != ''")), "R-32"),
     # agents
     (workflow(agent("Read,Glob,Write") + OPENED), "R-35"),
@@ -212,6 +214,7 @@ ONE = [
     (workflow(prepared("Run it on a sample", "./")), "R-44"),
     (workflow(prepared("", "./.github/actions/upload_shop_goods")), "R-44"),
     ("env: {SHOP_TOKEN: '${{ secrets.SHOP_TOKEN }}'}\n" + workflow("- run: ./scripts/start-catalogue.sh"), "R-44"),
+    (workflow("- uses: acme/tag-push@v2\n  with: {src: shop/a:1, dst: shop/b:1}"), "R-44"),
     (workflow(goreleaser("release --quiet")), "R-32"),
     (workflow(made_then("steps.opened.outputs.pull-request-number")), "R-08"),
     (workflow(reacted("issues.createComment")), "R-08"),
@@ -219,6 +222,8 @@ ONE = [
     (workflow("- uses: JasonEtco/create-an-issue@v2"), "R-16"),
     (workflow(OPENED, "{release: {types: [published, edited]}}"), "R-39"),
     (workflow("- uses: azure/static-web-apps-deploy@v1\n  with: {action: upload}", "pull_request"), "R-10"),
+    (workflow("- run: netlify deploy --prod", "[push, pull_request]"), "R-10"),
+    (workflow(told_of("steps.asked.outputs.number != ''")), "R-32"),
     (workflow(agent("Read,Glob,Bash") + OPENED), "R-35"),
     (workflow(agent("Read,Glob,Bash") + OPENED), "R-08"),
     (workflow("- uses: openai/codex-action@v1\n  with: {openai-api-key: '${{ secrets.OPENAI_API_KEY }}'}"), "R-32"),
@@ -249,6 +254,7 @@ MILD = [
     (called("code-scan", SECRETS, "contents: read, security-events: write"), "R-44"),
     (called("make-shared", SECRETS + "    with: {dry_run: true}\n", "contents: write"), "R-44"),
     (workflow(keyed("setup")), "R-44"),
+    (workflow("- run: cp .env.example .env\n- run: npm run migrate"), "R-44"),
     (workflow(linked("body"), "[push, workflow_dispatch]"), "R-28"),
     (workflow(applied("false")), "R-32"),
 ]
@@ -257,6 +263,7 @@ GRAVE = [
     (called("code-move", SECRETS, "contents: read, security-events: write"), "R-44"),
     (called("make-shared", SECRETS + "    with: {dry_run: false}\n", "contents: write"), "R-44"),
     (workflow(keyed("stock")), "R-44"),
+    (workflow("- run: cp .env.live .env\n- run: npm run migrate"), "R-44"),
     (workflow(linked("files"), "[push, workflow_dispatch]"), "R-28"),
     (workflow(applied("true")), "R-32"),
 ]

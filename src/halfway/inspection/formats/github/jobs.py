@@ -10,7 +10,7 @@ from halfway.inspection.formats import Given
 from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.github.actions import HERE, beside
 from halfway.inspection.formats.github.expressions import Job, never, when
-from halfway.inspection.formats.github.handing import called_with, sources
+from halfway.inspection.formats.github.handing import called_with, has_secret, sources
 from halfway.inspection.formats.github.inputs import Broken
 from halfway.inspection.formats.github.steps import NOT_GIVEN, Making, fill, keyed, made
 from halfway.inspection.formats.github.triggers import repeaters
@@ -23,6 +23,7 @@ ENDS_AFTER = 360 * 60.0  # seconds; the default of `timeout-minutes` of a job
 _CLUSTER = re.compile(
     r"\bkind create cluster\b|\bkind-action\b|\bsetup-kind\b|\bk3d cluster create\b|\bk3[sd]-action\b|\bminikube\b|\bmicrok8s\b"
 )
+_EXAMPLE = re.compile(r"\bcp\s+\S*\.env\.(?:example|sample|test|ci)\s+\S*\.env\b")  # what it names stands beside it on the machine
 _DOCKER_AWAY = re.compile(r"DOCKER_HOST|\bdocker context\b|\bssh://|--context\b|\bdocker (?:-H|--host)\b")
 MOST_CALLS = 4  # workflows within one another
 TOO_DEEP = "{what} is more than four workflows deep"
@@ -146,6 +147,9 @@ def _extra(job: Job, matrix: Node) -> dict[str, str]:
     names = " ".join(name for owner in (job.root, job.node) for name, _ in owner.get("env").items())
     if not _DOCKER_AWAY.search(f"{sources(job.node)} {sources(job.root.get('env'))} {names}"):
         found["docker"] = "here"
+    steps = " ".join(step.get("run").text for step in job.node.get("steps").each())
+    if _EXAMPLE.search(steps) and not has_secret(job.node, job.root.get("env")):
+        found["local"] = "true"
     return {name: value for name, value in found.items() if value}
 
 
