@@ -39,6 +39,8 @@ SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UN
 
 def exposed(step: Step) -> bool:
     """Whether a repeat has, or may have, a second effect that nothing tells from the first."""
+    if "queued" in step.extra:
+        return False  # the task that it queues was given, and its second time is told there
     return repeatability(step) in (Repeatable.NO, Repeatable.UNKNOWN) and not identified(step)
 
 
@@ -77,6 +79,11 @@ def is_queued(step: Step) -> bool:
     return kinds(step) == frozenset({Kind.ENQUEUE})
 
 
+def is_same_call(step: Step, other: Step) -> bool:
+    """Whether both are one and the same call, to which several ways lead."""
+    return step.span == other.span and told(step) == told(other)
+
+
 def is_command(step: Step) -> bool:
     """Whether it is a command of which nothing more is known; one that asks somebody else goes wrong for other reasons."""
     return kinds(step) == frozenset({Kind.UNKNOWN}) and _REQUEST.match(told(step)) is None
@@ -86,6 +93,11 @@ def is_by_hand(flow: Flow) -> bool:
     """Whether it is a program that nothing but a person is seen to start."""
     program = flow.extra.get("engine") == "script" or flow.format == "shell"
     return program and {one.kind for one in flow.triggers} == {Starting.MANUAL}
+
+
+def makes_test_data(flow: Flow) -> bool:
+    """Whether it is a program that a person starts and that says that it makes data for tests."""
+    return is_by_hand(flow) and flow.extra.get("purpose") == "test data"
 
 
 def is_of_queue(flow: Flow) -> bool:

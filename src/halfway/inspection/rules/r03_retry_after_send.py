@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeater, Step
-from halfway.inspection.rules.common import again_at, exposed, found, is_queued, line, retries, stops, tells_team
+from halfway.inspection.rules.common import again_at, exposed, found, is_queued, is_same_call, line, retries, stops, tells_team
 
 TWICE = "{what} has succeeded when {later} fails; the retry begins before both, and {what} happens a second time."
 UNKNOWN = (
@@ -22,12 +22,17 @@ def check(case: Case) -> Iterator[Finding]:
         if retry is None or not exposed(step):
             continue
         later = next(
-            (one for one in ways.after(step) if (one.unit, one.scope) == (step.unit, step.scope) and stops(one) and _raises(one, retry)),
+            (one for one in ways.after(step) if _shares(step, one) and stops(one) and _raises(one, retry)),
             None,
         )
         if later is not None:
             text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
             yield found(RULE.id, _severity(step), step, text, line(later), *again_at(retry, step, later), later=later)
+
+
+def _shares(step: Step, later: Step) -> bool:
+    """Whether both are in one retry; one and the same call is not after itself."""
+    return (later.unit, later.scope) == (step.unit, step.scope) and not is_same_call(step, later)
 
 
 def _raises(step: Step, retry: Repeater) -> bool:

@@ -15,8 +15,10 @@ from halfway.inspection.rules.common import (
     is_by_hand,
     is_command,
     is_queued,
+    is_same_call,
     kinds,
     line,
+    makes_test_data,
     outward,
     stops,
     told,
@@ -36,6 +38,8 @@ UNKNOWN = "When {later} fails, running {unit} again does {what} again; whether t
 
 def check(case: Case) -> Iterator[Finding]:
     ways = case.ways
+    if makes_test_data(case.flow):
+        return
     by_hand = is_by_hand(case.flow) or case.flow.format == "compose"
     gravest: dict[str, Finding] = {}
     for step in ways.outward():
@@ -59,7 +63,9 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _at(ways: Ways, step: Step) -> Finding | None:
     for later in ways.after(step):
-        if later.unit == step.unit and outward(later) and stops(later) and not _tidies(later) and not _is_other_branch(step, later):
+        if later.unit != step.unit or not outward(later) or not stops(later) or is_same_call(step, later):
+            continue  # one and the same call is not before itself
+        if not _tidies(later) and not _is_other_branch(step, later):
             repeat = next((one for one in again(step) if _over_both(one, step, later)), None)
             if repeat is not None:
                 refused = GONE if Kind.DELETE in kinds(step) else REFUSED

@@ -8,7 +8,18 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeat, Repeating, Step
-from halfway.inspection.rules.common import exposed, found, is_by_hand, is_command, is_queued, kinds, stops, tells_team, told
+from halfway.inspection.rules.common import (
+    exposed,
+    found,
+    is_by_hand,
+    is_command,
+    is_queued,
+    kinds,
+    makes_test_data,
+    stops,
+    tells_team,
+    told,
+)
 
 REFUSED = "When {what} stops after some of its items, doing it again fails at the first that is there already, and the rest stays undone."
 TWICE = "When {what} stops after some of its items, doing it again does those a second time."
@@ -27,6 +38,8 @@ _BATCH = re.compile(
 
 def check(case: Case) -> Iterator[Finding]:
     by_hand = is_by_hand(case.flow)
+    if makes_test_data(case.flow):
+        return
     for step in case.ways.outward():
         if kinds(step) == FILE or is_queued(step) or _is_matrix(step) or (by_hand and is_command(step)):
             continue  # a line of a file of this machine; a tool of which nothing is known but that somebody runs it
@@ -58,6 +71,8 @@ def _is_matrix(step: Step) -> bool:
 def _judged(step: Step) -> tuple[Severity, str] | None:
     if kinds(step) <= DELETED | {Kind.UNKNOWN} and _DELETES.search(told(step)):
         return None  # what is gone already is not found a second time
+    if told(step).startswith("PUT ") and repeatability(step) is Repeatable.UNKNOWN:
+        return None  # what is put is put again to the same end
     if exposed(step):
         severity = Severity.LOW if tells_team(step) or "fail_fast" in step.extra else Severity.MEDIUM
         return severity, TWICE if repeatability(step) is Repeatable.NO else UNKNOWN

@@ -43,7 +43,8 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
-    repeat = next((one for one in again(step) if one.automatic), None)
+    safe = step.guard is not None or step.extra.get("said") == "idempotent"  # a repeat does not get there, or the file says it is none
+    repeat = next((one for one in again(step) if one.automatic and not safe), None)
     # That a function is called create does not say that what it makes concerns anybody.
     made = repeat is None and named_only(step) and Kind.CREATE in kinds(step) and kinds(step) <= MADE
     quiet = kinds(step) <= UNKNOWN and step.gate is None and _is_quiet(step)

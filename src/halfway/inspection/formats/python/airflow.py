@@ -10,6 +10,7 @@ from halfway.inspection.formats.python import operators
 from halfway.inspection.formats.python.building import Plan, flow
 from halfway.inspection.formats.python.frames import Frame, calls, dotted, entries, keyword, number, text
 from halfway.inspection.formats.python.names import Function, Module, Program, statements
+from halfway.inspection.formats.python.said import docs_of, ignores_failures, marked
 from halfway.inspection.formats.python.starting import by_person, decorated, period, scheduled, trigger
 from halfway.inspection.formats.python.walk import Around, Walk
 from halfway.inspection.model import Edge, Fact, Flow, Guard, Mark, Repeater, Repeating, Span, Starting, Step, Trigger, When
@@ -114,9 +115,12 @@ def _flow(dag: Dag, program: Program) -> Flow:
     tasks = list(tasks_of(dag))
     rerun = by_person(dag.module.span(dag.call))
     walk = Walk(program, program.given.knowledge)
+    docs = docs_of(dag.call, dag.frame)
     for task in tasks:
-        walk.tips = frozenset()
+        walk.tips, start = frozenset(), len(walk.found)
         _task(task, dag, (*again, rerun), walk)
+        told = f"{docs}\n{docs_of(task.call, dag.frame)}"
+        walk.found[start:] = [marked(one, told, task.call, dag.frame) for one in walk.found[start:]]
     callback = next(
         (one for one in (keyword(dag.call, "on_failure_callback"), dag.defaults.get("on_failure_callback")) if one is not None), None
     )
@@ -125,11 +129,12 @@ def _flow(dag: Dag, program: Program) -> Flow:
     made = flow(
         Plan(
             engine="airflow", name=dag.name, module=dag.module, span=dag.module.span(dag.call), triggers=plan, guards=tuple(_guards(dag)),
-            failure_notice=_notice(dag, callback), notice_expected=not dag.unread,
+            failure_notice=_notice(dag, callback), notice_expected=not dag.unread and not ignores_failures(docs),
         ),
         walk,
     )  # fmt: skip
-    return replace(made, edges=(*made.edges, *_arrows(dag, tasks, made)))
+    notice = made.failure_notice or _notice_of_tasks(dag, tasks, made)
+    return replace(made, failure_notice=notice, edges=(*made.edges, *_arrows(dag, tasks, made)))
 
 
 def _starting(dag: Dag) -> tuple[tuple[Trigger, ...], tuple[Repeater, ...]]:
@@ -226,6 +231,20 @@ def _notice(dag: Dag, callback: ast.expr | None) -> Span | None:
     address, said = dag.defaults.get("email"), dag.defaults.get("email_on_failure")
     written = address is not None and not (isinstance(said, ast.Constant) and said.value is False)
     return dag.module.span(address) if address is not None and written else None
+
+
+def _notice_of_tasks(dag: Dag, tasks: list[Task], made: Flow) -> Span | None:
+    """The first such place where each task that does something names somebody itself."""
+    acting = {one.unit for one in made.steps if one.opaque is not None or (one.effect is not None and one.effect.outward)}
+    told = [_notice_of(task, dag) for task in tasks if task.id in acting]
+    return told[0] if told and all(told) else None
+
+
+def _notice_of(task: Task, dag: Dag) -> Span | None:
+    callback, address, said = task.option("on_failure_callback"), task.option("email"), dag.option(task, "email_on_failure")
+    silent = isinstance(said, ast.Constant) and said.value is False
+    own = callback if callback is not None else address if not silent else None
+    return dag.module.span(own) if own is not None else None
 
 
 def _called_back(callback: ast.expr, dag: Dag, walk: Walk) -> None:

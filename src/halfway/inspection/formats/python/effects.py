@@ -269,10 +269,28 @@ def _called(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> Se
     effect = knowledge.call(name, literal(call, frame)) if "." in name else None
     if effect is None:
         return None
+    if Kind.AGENT in effect.kinds and _only_answers(call, frame):
+        effect = replace(effect, kinds=frozenset({Kind.READ}), repeat=Repeat.SAFE, reversible=Reversible.YES)
     if keyword(call, "tools") is not None and name.rpartition(".")[2] in ("create", "stream", "parse", "invoke", "generate_content"):
         effect = replace(effect, kinds=effect.kinds | {Kind.AGENT}, repeat=Repeat.UNKNOWN)
     given = keyword(call, "timeout")
     return Seen(effect, *_patience(given, frame, "")) if given is not None or _UNTIMED.match(name) else Seen(effect)
+
+
+_AGENT = re.compile(r"^agents\.(?:\w+\.)*Agent$")
+_HANDS = ("tools", "handoffs", "mcp_servers", "hooks")
+
+
+def _only_answers(call: ast.Call, frame: Frame) -> bool:
+    """Whether the agent that is run is made here, and is given nothing with which it could do more than answer."""
+    agent = call.args[0] if call.args else keyword(call, "starting_agent", "agent")
+    if not isinstance(agent, ast.Name) or (found := frame.bound(agent.id, agent.lineno)) is None:
+        return False
+    made = found[0].value
+    if not isinstance(made, ast.Call) or not _AGENT.match(dotted(made.func, found[1])) or any(one.arg is None for one in made.keywords):
+        return False
+    given_later = any(isinstance(one, ast.Attribute) and one.attr in _HANDS for one in frame.module.inside(frame.function))
+    return keyword(made, *_HANDS) is None and not given_later
 
 
 def _inferred(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> Seen | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from halfway.inspection.model import Repeater
 from halfway.inspection.source import finite
 
 GAP = "{…}"
+_FILLED = re.compile(r"%(?:\(\w+\))?[-+#0]*[\d.]*[sdrifxg]")  # the places of a text that `%` fills
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +119,8 @@ def text(expr: ast.expr | None, frame: Frame, hops: int = HOPS) -> str:
             return str(value)
         case ast.JoinedStr(values=values):
             return "".join(text(one.value, frame, hops - 1) if isinstance(one, ast.FormattedValue) else text(one, frame) for one in values)
-        case ast.BinOp(left=left, op=ast.Add() | ast.Div(), right=right) if hops > 0:
-            join = "/" if isinstance(expr.op, ast.Div) else ""
-            return text(left, frame, hops - 1) + join + text(right, frame, hops - 1)
+        case ast.BinOp() if hops > 0:
+            return _joined(expr, frame, hops - 1)
         case ast.Call(func=ast.Attribute(value=value, attr="format" | "strip" | "rstrip" | "lower" | "encode")) if hops > 0:
             return text(value, frame, hops - 1)
         case (
@@ -129,6 +130,18 @@ def text(expr: ast.expr | None, frame: Frame, hops: int = HOPS) -> str:
             return text(one, frame, hops - 1)
         case ast.Name(id=name) if hops > 0:
             return _text_of(name, expr.lineno, frame, hops - 1)
+        case _:
+            return GAP
+
+
+def _joined(expr: ast.BinOp, frame: Frame, hops: int) -> str:
+    """Two texts as one, the parts of a path, or a text that `%` fills."""
+    match expr.op:
+        case ast.Add() | ast.Div():
+            join = "/" if isinstance(expr.op, ast.Div) else ""
+            return text(expr.left, frame, hops) + join + text(expr.right, frame, hops)
+        case ast.Mod():
+            return _FILLED.sub(GAP, text(expr.left, frame, hops))
         case _:
             return GAP
 

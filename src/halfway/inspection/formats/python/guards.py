@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 from halfway.inspection.formats.python.effects import reads
 from halfway.inspection.formats.python.frames import Frame, calls, dotted
 from halfway.inspection.formats.python.retrying import leaves
+from halfway.inspection.formats.wording import words
 from halfway.inspection.knowledge import Knowledge
 from halfway.inspection.model import Span
 
 Look = tuple[Span, bool]  # where, and whether what it finds is proof
 _LAGGING = re.compile(r"(?i)(search|query|list|find|filter|index)")
 _LISTS = re.compile(r"^(?:get|list|iter|fetch|query|all|filter)(?:_\w+)?$")
+_STATES = frozenset({"status", "state", "phase", "stage"})
 _STATE = re.compile(r"(?i)(^|_)(already\w*|sent|processed|paid|charged|notified|completed|handled|delivered|refunded|done)(_at|_on)?$")
 _STATE_WORD = re.compile(r"(?i)^(sent|processed|paid|charged|notified|completed|handled|delivered|refunded|done|success|succeeded)$")
 
@@ -38,6 +41,65 @@ def _searched(node: ast.For, frame: Frame, knowledge: Knowledge) -> Look | None:
     compared = [one for test in tests for one in ast.walk(test) if isinstance(one, ast.Compare)]
     known = any(isinstance(one, ast.Name) and one.id in each for compare in compared for one in ast.walk(compare))
     return (frame.module.span(call), False) if call is not None and known else None
+
+
+_TRANSACTION = re.compile(r"(?i)atomic|transaction|\.tm\b|\.begin\b|\.begin_nested\b")
+_SETS = frozenset({"update", "set", "mark", "change", "save"})
+
+
+def is_transaction(expr: ast.expr) -> bool:
+    """Whether what stands in it is stored only at its end, or not at all."""
+    return _TRANSACTION.search(ast.unparse(expr)) is not None
+
+
+def settled(before: Sequence[ast.stmt], node: ast.stmt, frame: Frame) -> Look | None:
+    """A state that was asked for and is stored as another one right here: what comes after is not reached a second time."""
+    call = node.value.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Await) else getattr(node, "value", None)
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    if frame.function is not None and any(is_transaction(one) for one in frame.function.decorator_list):
+        return None
+    at = _asked_by(before, _stored(call, before)) or _taken_out(call, frame)
+    return (frame.module.span(at), True) if at is not None else None
+
+
+def _stored(call: ast.Call, before: Sequence[ast.stmt]) -> frozenset[str]:
+    """The words of the states that a call stores: `update_status(…)`, `rows.update(state=…)`, `order.status = …; order.save()`."""
+    assert isinstance(call.func, ast.Attribute)
+    done = words(call.func.attr)
+    if not done & _SETS:
+        return frozenset()
+    kept = [one.arg for one in call.keywords if one.arg] if call.func.attr == "update" else []
+    if call.func.attr == "save":
+        owner = ast.unparse(call.func.value)
+        targets = [target for one in before if isinstance(one, ast.Assign) for target in one.targets]
+        kept = [one.attr for one in targets if isinstance(one, ast.Attribute) and ast.unparse(one.value) == owner]
+    return frozenset(done | {word for one in kept for word in words(one)}) & _STATES
+
+
+def _asked_by(before: Sequence[ast.stmt], stored: frozenset[str]) -> ast.stmt | None:
+    """The `if` that leaves where such a state is not the one that is wanted."""
+    for one in before if stored else ():
+        if isinstance(one, ast.If) and leaves(one.body):
+            compared = [left for test in ast.walk(one.test) if isinstance(test, ast.Compare) for left in ast.walk(test.left)]
+            if any(isinstance(left, ast.Attribute) and words(left.attr) & stored for left in compared):
+                return one
+    return None
+
+
+def _taken_out(call: ast.Call, frame: Frame) -> ast.stmt | None:
+    """The search by a flag whose finds this call gives the other one: `rows = find(done=False); find(id__in=rows).update(done=True)`."""
+    assert isinstance(call.func, ast.Attribute)
+    flags = {one.arg: one.value.value for one in call.keywords if one.arg and isinstance(one.value, ast.Constant)}
+    if call.func.attr != "update" or not flags:
+        return None
+    used = {one.id for one in ast.walk(call) if isinstance(one, ast.Name)}
+    for one in frame.module.inside(frame.function):
+        if isinstance(one, ast.Assign) and one.lineno < call.lineno and used & {ast.unparse(target) for target in one.targets}:
+            asked = [(part.arg, part.value.value) for made in calls(one) for part in made.keywords if isinstance(part.value, ast.Constant)]
+            if any(key in flags and value != flags[key] for key, value in asked):
+                return one
+    return None
 
 
 def _goes(body: list[ast.stmt]) -> bool:

@@ -138,6 +138,29 @@ def _notice(handling: bool, words: str) -> set[Mark]:
     return {Mark.SUCCESS_NOTICE} if _SUCCESS.search(words) and not _FAILURE.search(words) else set()
 
 
+_ERROR = re.compile(r"(?i)^(?:error|err|exception|traceback|failure|failed|cause)(?:_\w+)?$|_(?:error|exception|traceback)$")
+
+
+def tells_of_failure(call: ast.Call, frame: Frame) -> bool:
+    """Whether what a call sends is made of an error, whichever way led to it: `{"error_message": …, "failed_job": …}`."""
+    return any(_is_of_error(one, frame, 3) for one in (*call.args, *(one.value for one in call.keywords)))
+
+
+def _is_of_error(expr: ast.expr, frame: Frame, hops: int) -> bool:
+    match expr:
+        case ast.Dict(keys=keys):
+            return any(isinstance(one, ast.Constant) and _ERROR.search(str(one.value)) for one in keys)
+        case ast.Call(func=ast.Attribute(attr="dumps"), args=[one, *_]) if hops:
+            return _is_of_error(one, frame, hops - 1)
+        case ast.Name(id=name) if hops:
+            made = frame.module.locals(frame.function).get(name, []) if frame.function is not None else []
+            if not made and name in frame.given:
+                return _is_of_error(*frame.given[name], hops - 1)
+            return bool(made) and all(isinstance(one.value, ast.Dict) and _is_of_error(one.value, frame, 0) for one in made)
+        case _:
+            return False
+
+
 def takes_back(name: str) -> bool:
     """Whether a name says that it takes something back."""
     return _BACK.search(name) is not None

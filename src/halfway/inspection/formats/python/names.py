@@ -294,6 +294,13 @@ class Program:
                 return self.function(found.aliases[name], found, hops - 1)  # handed on by a package's __init__
         return None
 
+    def value(self, dotted: str, asking: Module) -> tuple[Module, ast.expr] | None:
+        """What another given file gives to a name that is imported from it."""
+        path, _, name = dotted.rpartition(".")
+        found = self._file(path.replace(".", "/"), asking) if path else None
+        bound = found.globals.get(name, []) if found is not None else []
+        return (found, bound[-1].value) if found is not None and bound and bound[-1].how == "=" else None
+
     def _file(self, path: str, asking: Module) -> Module | None:
         folder = posixpath.dirname(asking.source.path)
         ends = (f"{path}.py", f"{path}/__init__.py")

@@ -6,23 +6,23 @@ import ast
 import re
 from dataclasses import replace
 
+from halfway.inspection.formats.python.carried import sql_of, unread
 from halfway.inspection.formats.python.effects import Seen, lines, literal, unknown
 from halfway.inspection.formats.python.frames import GAP, Frame, keyword, number, text
 from halfway.inspection.formats.python.sql import shaping, statement
 from halfway.inspection.formats.python.walk import Around, Found, Walk
-from halfway.inspection.formats.wording import only_looks, opaque_effect
+from halfway.inspection.formats.wording import only_looks, opaque_effect, words
 from halfway.inspection.model import Effect, Kind, Mark, Receiver, Repeat, Reversible, Unread
 from halfway.inspection.quoting import quoted
 
-IMAGE = "What the image `{what}` does cannot be read from this file."
 FUNCTION = "The function `{what}` was not given, so that what it does cannot be read."
-OPERATOR = "What the operator `{what}` does is not known."
 SENSOR_ENDS_AFTER = 7 * 24 * 3600.0  # seconds; the default of every sensor
 _SUBDAG = "SubDagOperator"  # waits for its tasks as a sensor does
 _CHAT = re.compile(r"(?i)slack|teams|mattermost|pagerduty|opsgenie")  # where the own people are
 _IDLE = re.compile(r"(Empty|Dummy|Latest\w*|Branch\w*|ShortCircuit)Operator$")
 _WAITING = re.compile(r"(Sensor|SensorAsync)$")
 _READING = re.compile(r"(Check\w*|ToLocal\w*|Get\w*|List\w*|Fetch\w*|Download\w*)Operator$")
+_TEMPLATE = re.compile(r"\{%.*?%\}", re.DOTALL)  # what is gone when the command is run
 
 
 def is_operator(name: str) -> bool:
@@ -54,15 +54,14 @@ def operator(call: ast.Call, name: str, task: str, around: Around, walk: Walk) -
         if keyword(call, "image") is None:
             return
         seen = Seen(opaque_effect(seen.effect.told, does))
-    told = seen.effect.certain or "Http" in kind or _shows_sql(call, around.frame)
-    opaque = None if told else _unread(call, kind, around.frame)
+    told = seen.effect.certain or "Http" in kind or _shows_sql(sql_of(call, around.frame, walk.program))
+    opaque = None if told else unread(call, name, around.frame)
     _add(walk, call, task, around, seen=seen, opaque=opaque)
 
 
-def _shows_sql(call: ast.Call, frame: Frame) -> bool:
-    """Whether the statements that it runs stand in the file."""
-    sql = keyword(call, "sql", "query")
-    told = text(sql, frame).strip() if sql is not None else ""
+def _shows_sql(sql: str) -> bool:
+    """Whether the statements that it runs were given."""
+    told = sql.strip()
     return " " in told and GAP not in told.split(" ", 1)[0]
 
 
@@ -98,16 +97,17 @@ def _python(call: ast.Call, task: str, around: Around, walk: Walk) -> None:
         walk.expression(wanted.body, around)
         return
     name = ast.unparse(wanted)
-    _add(walk, call, task, around, seen=Seen(unknown("", f"{name}()")), opaque=Unread(name, FUNCTION, around.frame.module.span(wanted)))
+    effect = opaque_effect(f"{name}()", task) if only_looks(task) else unknown("", f"{name}()")
+    _add(walk, call, task, around, seen=Seen(effect), opaque=Unread(name, FUNCTION, around.frame.module.span(wanted)))
 
 
 def _bash(call: ast.Call, task: str, around: Around, walk: Walk) -> None:
-    told = text(keyword(call, "bash_command"), around.frame)
-    words = lines(told) if told.strip(GAP) else []
-    if not words:
+    told = _TEMPLATE.sub("", text(keyword(call, "bash_command"), around.frame))
+    commands = lines(told) if told.strip(GAP) else []
+    if not commands:
         _add(walk, call, task, around, seen=Seen(unknown("", "bash_command")))
         return
-    for one in words:
+    for one in commands:
         hidden = GAP in one[0]
         effect = unknown("", "bash_command" if hidden else " ".join(one)) if hidden or _is_file(one[0]) else walk.knowledge.command(one)
         opaque = Unread(quoted(one[0]), FUNCTION, around.frame.module.span(call)) if _is_file(one[0]) else None
@@ -120,8 +120,7 @@ def _is_file(word: str) -> bool:
 
 def _known(call: ast.Call, name: str, kind: str, around: Around, walk: Walk) -> Seen:
     frame = around.frame
-    sql = keyword(call, "sql", "query")
-    told_sql = text(sql, frame) if sql is not None else ""
+    told_sql = sql_of(call, frame, walk.program)
     made = statement(told_sql, walk.knowledge) or shaping(told_sql)
     if made is not None:
         return Seen(made)
@@ -136,8 +135,8 @@ def _known(call: ast.Call, name: str, kind: str, around: Around, walk: Walk) -> 
     told = quoted(f"{kind}({_subject(call, frame)})")
     task = text(keyword(call, "task_id"), frame)
     if re.search(r"Email|Slack|Teams|Telegram|Discord|Pagerduty|Sns|Opsgenie", kind) or _CHAT.search(task):
-        receiver = keyword(call, "to", "channel", "chat_id")
-        team = isinstance(receiver, (ast.Constant, ast.List)) or _CHAT.search(f"{kind} {task}") is not None
+        receiver = keyword(call, "to", "to_emails", "recipients", "channel", "chat_id")
+        team = isinstance(receiver, (ast.Constant, ast.List)) or _is_own(receiver) or _CHAT.search(f"{kind} {task}") is not None
         return Seen(
             Effect(
                 "", frozenset({Kind.NOTIFY}), Repeat.DUPLICATES, Reversible.NO, told, receiver=Receiver.TEAM if team else Receiver.UNKNOWN
@@ -145,15 +144,22 @@ def _known(call: ast.Call, name: str, kind: str, around: Around, walk: Walk) -> 
         )
     if kind == "TriggerDagRunOperator":
         return Seen(Effect("", frozenset({Kind.ENQUEUE}), Repeat.DUPLICATES, Reversible.UNKNOWN, told))
+    named = keyword(call, "sql", "query")
+    if isinstance(named, ast.Name) and "drop" in words(named.id):  # statements of another file, whose name says what they do
+        return Seen(replace(unknown("", told), kinds=frozenset({Kind.DELETE})))
     return Seen(unknown("", told))
+
+
+def _is_own(receiver: ast.expr | None) -> bool:
+    """Whether it is the very address to which the failures of the graph are told."""
+    match receiver:
+        case ast.Subscript(value=value, slice=ast.Constant(value="email")):
+            return ast.unparse(value).rpartition(".")[2] == "default_args"
+        case ast.Call(func=ast.Attribute(value=value, attr="get"), args=[ast.Constant(value="email"), *_]):
+            return ast.unparse(value).rpartition(".")[2] == "default_args"
+        case _:
+            return False
 
 
 def _subject(call: ast.Call, frame: Frame) -> str:
     return text(keyword(call, "image", "application", "job_name", "trigger_dag_id", "to", "channel"), frame)
-
-
-def _unread(call: ast.Call, kind: str, frame: Frame) -> Unread:
-    image = keyword(call, "image")
-    if image is not None:
-        return Unread(quoted(text(image, frame)), IMAGE, frame.module.span(image))
-    return Unread(kind, OPERATOR, frame.module.span(call))

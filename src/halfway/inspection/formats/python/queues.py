@@ -11,9 +11,10 @@ from halfway.inspection.formats.python.building import Plan, flow
 from halfway.inspection.formats.python.frames import Frame, dotted, keyword, number, truth
 from halfway.inspection.formats.python.names import Function, Module, Program, worded
 from halfway.inspection.formats.python.retrying import decorators, may_follow_timeout, names_any_error
+from halfway.inspection.formats.python.said import said_safe
 from halfway.inspection.formats.python.starting import by_person, decorated, head, scheduled, trigger, walked
 from halfway.inspection.formats.python.walk import Around, Found, Walk
-from halfway.inspection.model import Flow, Repeater, Repeating, Span, Starting, Trigger
+from halfway.inspection.model import Effect, Flow, Kind, Repeat, Repeater, Repeating, Span, Starting, Trigger
 
 _CELERY_ONLY = worded(
     "bind autoretry_for acks_late ignore_result retry_backoff default_retry_delay retry_kwargs reject_on_worker_lost",
@@ -23,6 +24,7 @@ _NOT_CELERY = re.compile(r"^(prefect|airflow|dbos|invoke|locust|luigi|dagster|hu
 _APP = re.compile(r"(?i)(^|\.)(\w*celery\w*|app)\.task$")
 _ACKS_LATE = re.compile(r"(?im)^[ \t]*(?:[\w.]+\.)?(?:task_acks_late|CELERY_(?:TASK_)?ACKS_LATE)\s*=\s*True")
 _NOTICE = re.compile(r"(?m)^.*(?:task_failure\.connect|sentry_sdk\.init\(|def on_failure\()")
+_QUEUED = frozenset({Kind.ENQUEUE})
 CELERY_RETRIES = 3
 DRAMATIQ_RETRIES = 20
 
@@ -83,7 +85,9 @@ def _flow(name: str, function: Function, queued: Queued, module: Module, program
     frame = Frame(module, function, name.rpartition(".")[0], entry=True, repeaters=every)
     limit = _limit(queued, top)
     walk = walked(program, frame, name, engine=asked, timeout=limit)
-    walk.found = [_outside(one, index, asked) for index, one in enumerate(walk.found)]
+    docs = ast.get_docstring(function) or ""
+    found = (told_at_its_task(_outside(one, index, asked), walk) for index, one in enumerate(walk.found))
+    walk.found = [said_safe(one, docs) for one in found]
     plan = Plan(
         engine=queued.engine, name=name, module=module, span=head(function, module), triggers=triggers,
         failure_notice=_notice(program), notice_expected=True,
@@ -224,6 +228,40 @@ def _outside(found: Found, index: int, asked: _Asked) -> Found:
     around = found.around
     frame = replace(around.frame, repeaters=tuple(one for one in around.frame.repeaters if one is not asked.repeater))
     return replace(found, around=replace(around, frame=frame, scope=f"{around.scope}/after"))
+
+
+def told_at_its_task(found: Found, walk: Walk) -> Found:
+    """Marks what only queues a task that was given as well: what is done twice is then seen, and told, at that task."""
+    call = found.node
+    if (
+        found.seen is None
+        or found.seen.effect.kinds != _QUEUED
+        or not isinstance(call, ast.Call)
+        or not isinstance(call.func, ast.Attribute)
+    ):
+        return found
+    target = walk.target(call.func.value, found.around.frame)
+    if target is None or not _is_seen_there(*target, walk.program):
+        return found
+    return replace(found, extra=(*found.extra, ("queued", target[1])))
+
+
+def _is_seen_there(module: Module, name: str, program: Program) -> bool:
+    """Whether a task is repeated by itself as well, so that it is judged there, or does nothing that a second time would do again."""
+    found = next(((function, queued) for key, function, queued in tasks(module) if key == name), None)
+    if found is None:
+        return False
+    function, queued = found
+    if any(one.automatic for one in (*_starting(queued, module, program)[1], *decorators(function, Frame(module)))):
+        return True
+    if _retry_of(function, queued, module) is not None:
+        return True
+    walk = walked(program, Frame(module, function, name.rpartition(".")[0], entry=True), name)
+    return all(one.opaque is None and (one.seen is None or _is_harmless(one.seen.effect)) for one in walk.found)
+
+
+def _is_harmless(effect: Effect) -> bool:
+    return not effect.outward or effect.repeat in (Repeat.SAFE, Repeat.MERGES)
 
 
 def _limit(queued: Queued, top: Frame) -> float | None:

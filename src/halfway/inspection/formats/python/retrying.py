@@ -172,6 +172,12 @@ def leaves(body: Sequence[ast.stmt], *, only_out: bool = False) -> bool:
     return any(isinstance(one, (ast.Return, ast.Break) if only_out else (ast.Return, ast.Break, ast.Raise)) or _exits(one) for one in body)
 
 
+def goes_round_once(node: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """Whether the body ends by leaving, whatever happens in it, so that there is no second turn."""
+    turns = (one for part in node.body for one in ast.walk(part))
+    return leaves(node.body[-1:]) and not any(isinstance(one, ast.Continue) for one in turns)
+
+
 def _exits(node: ast.stmt) -> bool:
     match node:
         case (

@@ -78,11 +78,25 @@ def _script(module: Module, program: Program, taken: frozenset[str]) -> Flow | N
     walk = walked(program, frame, "script", body=module.tree.body, engine=_Apart(module, taken))
     name = module.source.path.rpartition("/")[2]
     plan = Plan(
-        engine="script", name=name, module=module, span=module.source.span(1, len(module.source.lines)), triggers=(_started(module, start),)
-    )
+        engine="script", name=name, module=module, span=module.source.span(1, len(module.source.lines)),
+        triggers=(_started(module, start),),
+        extra={"purpose": "test data"} if _makes_test_data(module) else {},
+    )  # fmt: skip
     made = flow(plan, walk)
     runs = main is not None or module.source.text.startswith("#!")
     return made if runs or any(_matters(step) for step in made.steps) else None
+
+
+_TEST_DATA = re.compile(
+    r"(?i)\b(?:generat|creat|mak|seed|fill|populat|insert|load)\w*\b[^.!?]{0,40}\b(?:test|fake|dummy|sample|demo)\b\W{0,3}(?:data|rows|records|users|orders)\b"
+)
+
+
+def _makes_test_data(module: Module) -> bool:
+    """Whether the head of the script says that it is there to make data for tests."""
+    first = module.tree.body[0].lineno if module.tree.body else 1
+    comments = [line.strip("# \t") for line in module.source.lines[: first - 1] if line.startswith("#")]
+    return _TEST_DATA.search(" ".join([*comments, ast.get_docstring(module.tree) or ""])) is not None
 
 
 def _does(node: ast.stmt) -> bool:

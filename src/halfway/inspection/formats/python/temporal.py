@@ -12,7 +12,8 @@ from halfway.inspection.formats.python.frames import Frame, dotted, keyword, num
 from halfway.inspection.formats.python.names import Function, Module, Program
 from halfway.inspection.formats.python.starting import by_person, decorated, head, trigger, walked
 from halfway.inspection.formats.python.walk import Around, Found, Walk
-from halfway.inspection.model import Flow, Gate, Mark, Repeater, Repeating, Starting, Unread
+from halfway.inspection.model import Effect, Flow, Gate, Kind, Mark, Repeat, Repeater, Repeating, Reversible, Starting, Unread
+from halfway.inspection.quoting import quoted
 
 MISSING = "The activity `{what}` was not given, so that what it does cannot be read."
 _ACTIVITIES = frozenset(
@@ -171,8 +172,11 @@ class _Temporal:
 
     def _child(self, walk: Walk, call: ast.Call, around: Around) -> None:
         name = dotted(call.args[0], around.frame)
-        target = walk.target(call.args[0], around.frame) if name.endswith(".run") else None
-        if target is not None and walk.follow(*target, None, around):
+        target = walk.target(call.args[0], around.frame)
+        if target is not None and any(run == target[1] for _, run, _ in workflows(target[0])):
+            # It is a flow of its own, where its steps are judged; here it is only started.
+            seen = Seen(Effect("", frozenset({Kind.ENQUEUE}), Repeat.DUPLICATES, Reversible.UNKNOWN, quoted(name)))
+            walk.add(Found(node=call, statement=walk.statement, around=around, name=name, seen=seen))
             return
         opaque = Unread(name, MISSING, around.frame.module.span(call))
         walk.add(Found(node=call, statement=walk.statement, around=around, name=name, seen=Seen(unknown("", name)), opaque=opaque))

@@ -11,7 +11,7 @@ from typing import Protocol
 from halfway.inspection.formats.python import retrying
 from halfway.inspection.formats.python.effects import Seen, command_words, is_command, recognised
 from halfway.inspection.formats.python.frames import GAP, Frame, calls, dotted, keyword
-from halfway.inspection.formats.python.guards import guarded, lookup
+from halfway.inspection.formats.python.guards import guarded, is_transaction, lookup, settled
 from halfway.inspection.formats.python.marks import claim, harmless
 from halfway.inspection.formats.python.names import Function, Module, Program, is_own
 from halfway.inspection.knowledge import Knowledge
@@ -39,6 +39,7 @@ class Around:
     timeout_known: bool = False
     ends_after: float | None = None
     guard: tuple[Span, bool] | None = None  # where it is looked for, and whether the look proves it
+    atomic: bool = False  # what is stored here is stored only at the end of a transaction
     tries: tuple[int, ...] = ()  # the try blocks in whose bodies it stands
     handles: int = 0  # the try block whose handler it is part of
     stack: tuple[int, ...] = ()
@@ -98,10 +99,13 @@ class Walk:
     # ── statements ──
 
     def body(self, statements: Sequence[ast.stmt], around: Around) -> None:
-        for one in statements:
+        for place, one in enumerate(statements):
             self.statement = one
             self._statement(one, around)
-            if (look := guarded(one, around.frame, self.knowledge)) is not None:
+            look = guarded(one, around.frame, self.knowledge)
+            if look is None and not around.atomic:
+                look = settled(statements[:place], one, around.frame)
+            if look is not None:
                 around = replace(around, guard=look)
 
     def _statement(self, node: ast.stmt, around: Around) -> None:
@@ -117,7 +121,8 @@ class Walk:
             case ast.With() | ast.AsyncWith():
                 for item in node.items:
                     self.expression(item.context_expr, around)
-                self.body(node.body, around)
+                atomic = around.atomic or any(is_transaction(item.context_expr) for item in node.items)
+                self.body(node.body, replace(around, atomic=atomic))
             case ast.Match(subject=subject, cases=cases):
                 self.expression(subject, around)
                 self._branches([case.body for case in cases], around)
@@ -165,7 +170,9 @@ class Walk:
         before = self.tips
         repeater = retrying.loop(node, around.frame)
         fact = around.frame.module.fact(node)
-        if repeater is not None:
+        if repeater is None and retrying.goes_round_once(node):
+            inner = around
+        elif repeater is not None:
             scope = f"{around.scope}/retry@{_count(around.scope, self.found)}"
             inner = replace(around.within(repeater, loop=True), scope=scope, facts=(*around.facts, fact))
         else:

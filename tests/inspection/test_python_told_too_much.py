@@ -1,0 +1,331 @@
+"""What Python files were told of and is none, or is another thing; beside each stands the same file but for the one thing, which is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from halfway.inspection.model import Step
+from tests.inspection.test_told_too_much import INSPECTOR, dag, told
+
+QUEUES = """
+from celery import shared_task
+from shop.sums import charge
+
+@shared_task(acks_late=True)
+def sell(order):
+    later.delay(order)
+    charge(order)
+
+{}
+def later(order):
+    charge(order)
+"""
+ONE_WAY = """
+from celery import shared_task
+from shop.orders import weigh
+
+@shared_task(autoretry_for=(Exception,))
+def sell(order):
+    try:
+        weigh.run_it(order)
+    except ValueError:
+        {first}(order)
+        return
+    {second}(order)
+
+def _tell(order):
+    post.delay(order)
+
+def _tell_too(order):
+    post.delay(order)
+"""
+STATES = """
+from celery import shared_task
+from shop import orders, bank
+
+@shared_task(autoretry_for=(Exception,), max_retries=3)
+def sell(order):
+    if order.status != "open":
+        return
+    {}
+    bank.charge(order)
+    orders.file_away(order)
+"""
+FLAGS = """
+from celery import shared_task
+from shop.models import Order
+from shop.search import index
+
+@shared_task
+def close():
+    ids = list(Order.objects.filter(closed=False).values_list("id"))
+    Order.objects.filter(id__in=ids).update(closed={})
+    index.delay("orders", ids)
+    index.delay("lines", ids)
+"""
+ONCE = """
+from celery import shared_task
+from shop.services import services
+
+@shared_task
+def tell(order):
+    for one in services(order):
+        one.post_comment(order)
+        {}
+"""
+PUTS = """
+import requests
+from celery import shared_task
+
+@shared_task
+def tell(orders):
+    for one in orders:
+        requests.{}(one.url, "x", timeout=9)
+"""
+AGENT = """
+from agents import Agent, Runner
+from temporalio import workflow
+from shop.tools import refund
+
+@workflow.defn
+class Asks:
+    @workflow.run
+    async def run(self, text: str) -> str:
+        agent = Agent(name="Clerk", instructions="Answer."{})
+        return (await Runner.run(agent, text)).final_output
+"""
+CHILD = """
+from temporalio import workflow
+from shop.activities import ship
+
+@workflow.defn
+class Parent:
+    @workflow.run
+    async def run(self, order: str) -> str:
+        {}
+
+@workflow.defn
+class Child:
+    @workflow.run
+    async def run(self, order: str) -> str:
+        return await workflow.execute_activity(ship, order, schedule_to_close_timeout=9)
+"""
+ALARM = """
+import boto3, json
+
+sns = boto3.client("sns")
+table = boto3.resource("dynamodb").Table("failures")
+
+def handler(event, context):
+    message = {{"job": event["job"], {}: event["text"]}}
+    tell(json.dumps(message))
+    table.put_item(Item=message)
+
+def tell(message):
+    sns.publish(TopicArn="arn:aws:sns:eu-west-1:1:x", Message=message)
+"""
+FILL = """#!/usr/bin/env python3
+# {}
+from shop.models import Order
+
+def fill():
+    for number in range(9):
+        Order.objects.bulk_create([Order()])
+    Order.objects.create()
+
+if __name__ == "__main__":
+    fill()
+"""
+DAG = """
+from datetime import timedelta
+from airflow import DAG
+from airflow.operators.bash import BashOperator
+from airflow.operators.python import PythonOperator
+from airflow.operators.subdag import SubDagOperator
+from airflow.providers.warehouse.operators.jobs import WarehouseRunJobOperator
+from shop.files import tidy_up
+from shop.graphs import of_orders
+from shop.operators import ShopOperator, ShopEmailOperator, ShopImageOperator, ShopSqlOperator
+from shop.statements import FILL, DROP_OLD
+
+tmp_dir = "/data/tmp/shop"
+docs = "{docs}"
+
+with DAG("a", schedule="@daily", doc_md=docs, default_args={{"retries": 2, "email_on_failure": True{defaults}}}) as dag:
+    {task}
+"""
+
+
+def graph(task: str, docs: str = "", defaults: str = "") -> str:
+    return DAG.format(task=task, docs=docs, defaults=defaults)
+
+
+def steps(folder: Path, text: str) -> tuple[Step, ...]:
+    (folder / "dag.py").write_text(dedent(text))
+    return tuple(step for flow in INSPECTOR.inspect([folder / "dag.py"]).flows for step in flow.steps)
+
+
+PAIRS = [
+    # one and the same call is not before itself
+    (ONE_WAY.format(first="_tell", second="_tell"), ONE_WAY.format(first="_tell", second="_tell_too"), "R-08 R-03"),
+    # what is asked for and stored before it is not done again; what a transaction may take back is
+    (STATES.format('orders.update_status(order, "sold")'), STATES.format("orders.look_at(order)"), "R-01"),
+    (STATES.format('order.status = "sold"\n    order.save()'), STATES.format('order.status = "sold"'), "R-01"),
+    (FLAGS.format("True"), FLAGS.format("False"), "R-08"),
+    (
+        STATES.format("orders.update_status(order, 1)"),
+        STATES.replace("def sell", "@transaction.atomic\ndef sell").format("orders.update_status(order, 1)"),
+        "R-01",
+    ),
+    # one turn is no loop; what is put is put to the same end
+    (ONCE.format("return"), ONCE.format("print(one)"), "R-27"),
+    (ONCE.format("return"), ONCE.format("if not one:\n            continue\n        return"), "R-27"),
+    (PUTS.format("put"), PUTS.format("post"), "R-27"),
+    # without tools an agent only answers
+    (AGENT.format(""), AGENT.format(", tools=[refund]"), "R-32"),
+    # what is made of an error tells of a failure
+    (ALARM.format('"error_message"'), ALARM.format('"text"'), "R-06"),
+    # for tests
+    (FILL.format("Generates test data only."), FILL.format("Loads the orders of the day."), "R-27"),
+    # who hears of it, by the task itself; what need not be heard of
+    (
+        graph("t = ShopOperator(task_id='t', email=['a@shop.example'])"),
+        graph("t = ShopOperator(task_id='t', email=['a@shop.example'], email_on_failure=False)"),
+        "R-29",
+    ),
+    (
+        graph("t = ShopOperator(task_id='t', email=['a@shop.example'])"),
+        graph("t = ShopOperator(task_id='t', email=['a@shop.example'])\n    u = ShopOperator(task_id='u')"),
+        "R-29",
+    ),
+    (
+        graph("t = ShopOperator(task_id='t')", docs="Failures can be ignored."),
+        graph("t = ShopOperator(task_id='t')", docs="Failures can be costly."),
+        "R-29",
+    ),
+    # the address to which failures are told is the own one
+    (
+        graph("t = ShopEmailOperator(task_id='t', to_emails=dag.default_args['email'])", defaults=", 'email': x"),
+        graph("t = ShopEmailOperator(task_id='t', to_emails=dag.params['email'])", defaults=", 'email': x"),
+        "R-32",
+    ),
+    # commands that only print, however they are put together
+    (
+        graph("t = BashOperator(task_id='t', bash_command='{% for i in x %} \\n echo %s \\n{% endfor %}' % tmp_dir)"),
+        graph("t = BashOperator(task_id='t', bash_command='{% for i in x %} \\n curl -X POST https://%s \\n{% endfor %}' % tmp_dir)"),
+        "R-29",
+    ),
+    # the owner says that it is idempotent
+    (
+        graph("t = ShopOperator(task_id='t')", docs="This job is idempotent."),
+        graph("t = ShopOperator(task_id='t')", docs="This job is not idempotent."),
+        "R-01",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("none", "one", "rules"), PAIRS)
+def test_beside_what_is_none_stands_one(tmp_path: Path, none: str, one: str, rules: str) -> None:
+    silent, spoken = told(tmp_path, "a.py", none), told(tmp_path, "b.py", one)
+    for rule in rules.split():
+        assert rule not in silent
+        assert rule in spoken
+
+
+def test_what_is_queued_is_judged_at_the_task(tmp_path: Path) -> None:
+    there = told(tmp_path, "a.py", QUEUES.format("@shared_task(acks_late=True)"))
+    assert "R-08" not in there
+    assert there["R-39"] == ["BLOCKER", "BLOCKER"]  # both charge
+    here = told(tmp_path, "b.py", QUEUES.format("@shared_task"))
+    assert here["R-08"] == ["LOW"]
+    assert sorted(here["R-39"]) == ["BLOCKER", "MEDIUM"]
+
+
+def test_a_queued_task_without_an_effect_may_be_queued_twice(tmp_path: Path) -> None:
+    text = QUEUES.format("@shared_task").replace("def later(order):\n    charge(order)", "def later(order):\n    order.total = 1")
+    assert told(tmp_path, "a.py", text)["R-39"] == ["BLOCKER"]
+
+
+def test_a_child_workflow_is_told_once(tmp_path: Path) -> None:
+    called = "return await workflow.execute_child_workflow(Child.run, order)"
+    assert len(told(tmp_path, "a.py", CHILD.format(called))["R-44"]) == 1
+    itself = "return await workflow.execute_activity(ship, order, schedule_to_close_timeout=9)"
+    assert len(told(tmp_path, "b.py", CHILD.format(itself))["R-44"]) == 2
+
+
+def test_a_child_that_was_not_given_is_said_to_be_missing(tmp_path: Path) -> None:
+    text = "from shop.flows import Other\n" + CHILD.format("return await workflow.execute_child_workflow(Other.run, order)")
+    assert len(told(tmp_path, "a.py", text)["R-44"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("task", "what"),
+    [
+        ("t = SubDagOperator(task_id='t', subdag=of_orders('a'))", "shop.graphs.of_orders"),
+        ("t = SubDagOperator(task_id='t', subdag=made)", "SubDagOperator"),
+        ("t = ShopImageOperator(task_id='t', image='x', cmds=['bash', '-c'], arguments=['cat s3://shop/t.sh | bash'])", "s3://shop/t.sh"),
+        ("t = ShopImageOperator(task_id='t', image='x', command='bash -c \"cat s3://shop/t.sh | sh\"')", "s3://shop/t.sh"),
+        ("t = ShopImageOperator(task_id='t', image='x', cmds=['bash', '-c'], arguments=['cat s3://shop/t.sh | wc'])", "x"),
+        ("t = ShopImageOperator(task_id='t', image='x', cmds=['cat'], arguments=['s3://shop/t.sh | bash'])", "x"),
+        ("t = ShopSqlOperator(task_id='t', sql=FILL)", "shop.statements.FILL"),
+        ("t = ShopSqlOperator(task_id='t', table='x')", "ShopSqlOperator"),
+        ("t = WarehouseRunJobOperator(task_id='t', job_id=7)", "WarehouseRunJobOperator job_id=7"),
+        ("t = ShopOperator(task_id='t', job_id=7)", "ShopOperator"),
+    ],
+)
+def test_what_is_carried_is_named(tmp_path: Path, task: str, what: str) -> None:
+    (step,) = steps(tmp_path, graph(task))
+    assert step.opaque is not None
+    assert step.opaque.what == what
+
+
+def test_statements_of_another_file_that_was_given_are_read(tmp_path: Path) -> None:
+    text = dag("DAG('a', default_args={'retries': 2})", "ShopSqlOperator(task_id='t', sql=FILL)")
+    (tmp_path / "dag.py").write_text(text.replace("ShopSqlOperator\n", "ShopSqlOperator\nfrom statements import FILL\n", 1))
+    found = [step for flow in INSPECTOR.inspect([tmp_path / "dag.py"]).flows for step in flow.steps]
+    assert [one.opaque.what for one in found if one.opaque] == ["statements.FILL"]
+    (tmp_path / "statements.py").write_text("FILL = 'INSERT INTO orders SELECT * FROM news'\n\ndef none():\n    pass\n")
+    found = [step for flow in INSPECTOR.inspect([tmp_path]).flows for step in flow.steps]
+    assert [(one.opaque, one.effect.told) for one in found if one.effect] == [(None, "INSERT orders")]
+
+
+def test_what_only_drops_by_its_name_is_less(tmp_path: Path) -> None:
+    assert told(tmp_path, "a.py", graph("t = ShopSqlOperator(task_id='t', sql=DROP_OLD)").replace("'retries': 2", "'retries': 0"))[
+        "R-44"
+    ] == ["LOW"]
+    assert told(tmp_path, "b.py", graph("t = ShopSqlOperator(task_id='t', sql=FILL)"))["R-44"] != ["LOW"]
+
+
+def test_a_function_of_a_task_that_only_gets_is_less(tmp_path: Path) -> None:
+    assert told(tmp_path, "a.py", graph("t = PythonOperator(task_id='get_list', python_callable=tidy_up)"))["R-44"] == ["LOW"]
+    assert told(tmp_path, "b.py", graph("t = PythonOperator(task_id='tidy', python_callable=tidy_up)"))["R-44"] != ["LOW"]
+
+
+LOCAL = "t = PythonOperator(task_id='t', python_callable=tidy_up, op_kwargs={})"
+
+
+@pytest.mark.parametrize(
+    ("task", "mark"),
+    [
+        (LOCAL.format("{'file': f'{tmp_dir}/a.csv', 'column': 'x'}"), {"local": "files"}),
+        (LOCAL.format("{'file': f'{tmp_dir}/a.csv', 'conn_id': 'x'}"), {}),
+        (LOCAL.format("{'file': '/srv/a.csv'}"), {}),
+        (LOCAL.replace("tidy_up", "tidy_up.upload").format("{'file': f'{tmp_dir}/a.csv'}"), {}),
+        ("t = ShopOperator(task_id='t', table='x', output_file=f'{tmp_dir}/a.sql')", {"local": "files"}),
+        ("t = ShopOperator(task_id='t', table='x', input_file=f'{tmp_dir}/a.sql')", {}),
+        ("t = ShopOperator(task_id='t', copy_data=False, drop_source=False)", {"said": "nothing else"}),
+        ("t = ShopOperator(task_id='t', copy_data=True, drop_source=False)", {}),
+        ("t = ShopOperator(task_id='t', dry_run=True)", {"said": "nothing else"}),
+        ("# makes the table if it does not exist yet\n    t = ShopOperator(task_id='t')", {"said": "if missing"}),
+        ("# fails if the table does not exist\n    t = ShopOperator(task_id='t')", {}),
+        ("# makes the table\n    t = ShopOperator(task_id='t')", {}),
+        ("# this is idempotent\n    t = ShopOperator(task_id='t')", {"said": "idempotent"}),
+        ("# this isn't idempotent\n    t = ShopOperator(task_id='t')", {}),
+    ],
+)
+def test_what_the_file_says_of_a_part_is_marked(tmp_path: Path, task: str, mark: dict[str, str]) -> None:
+    (step,) = steps(tmp_path, graph(task))
+    assert dict(step.extra) == mark
