@@ -137,7 +137,7 @@ def test_who_does_a_job_again() -> None:
         (Repeating.UNIT_RERUN, False, 51),
         (Repeating.SCHEDULE, True, None),
         (Repeating.MANUAL, False, None),
-        (Repeating.REDELIVERY, True, None),
+        (Repeating.REDELIVERY, False, None),
         (Repeating.REDELIVERY, True, None),
         (Repeating.LOOP, True, 6),
     ]

@@ -43,7 +43,7 @@ WEIGHTS = {
 def repeatable(step: Step) -> tuple[Repeatable, Said]:
     """Whether the step may be done again, and why that is said."""
     effect, own = step.effect, bearing(step)
-    if effect is None or not effect.outward:
+    if effect is None or not effect.outward or "looks" in step.extra:
         return Repeatable.PROVEN, Said("it changes nothing outside")
     if effect.repeat is Repeat.SAFE:
         return Repeatable.PROVEN, Said("a second call has no further effect")

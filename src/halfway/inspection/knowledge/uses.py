@@ -53,9 +53,11 @@ def _fits(rule: UseRule, inputs: Mapping[str, str]) -> bool | None:
 
 
 def _is(value: str, wanted: str) -> bool | None:
-    """`*`: anything; `…x…`: it holds the text x. None: an expression, which nobody can know."""
+    """`*`: anything; `…x…`: it holds the text x; `x …`: x is its first word. None: an expression, which nobody can know."""
     if wanted == "*":
         return bool(value)
+    if wanted.endswith(" …"):
+        return value.lower().split()[:1] == [wanted.removesuffix(" …").lower()]
     if wanted.startswith("…"):
         return wanted.strip("…").lower() in value.lower()
     return None if _EXPRESSION in value else value.lower() == wanted.lower()

@@ -15,6 +15,7 @@ STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.M
 _LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk) deploy\b")
 # A second change of a stack is refused while the first is under way.
 _OF_THE_RUNNER = re.compile(r"^(?:docker compose|docker-compose|systemctl)\b")  # a machine of its own for each run
+_IN_EARNEST = re.compile(r"--prod|\s-p\b")
 _ADDS = re.compile(r"\b(?:append|insert|INSERT|add|create)\b")
 _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
 
@@ -40,7 +41,8 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
     """Whether two of it meet at one thing; a deployment does even when it is safe to repeat."""
     if Kind.DEPLOY in kinds(step):
         # What is published is there as a whole or not at all.
-        return Kind.PUBLISH not in kinds(step) and step.effect is not None and not _LOCKED.search(step.effect.told)
+        apart = step.effect is None or _LOCKED.search(step.effect.told) is not None or _is_preview(step)
+        return Kind.PUBLISH not in kinds(step) and not apart
     if repeatability(step) is Repeatable.PROVEN or (step.effect is not None and step.effect.repeat is Repeat.MERGES):
         return False
     # Two events, or two people, are about two records, unless a look before the effect tells of one thing that both want.
@@ -48,6 +50,11 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
     of_one_record = step.guard is None and all(start.kind in (Starting.EVENT, Starting.MANUAL) for start in starts)
     adds = Kind.CREATE in kinds(step) or _ADDS.search(told(step)) is not None  # two new rows do not meet
     return bool(kinds(step) & {Kind.MONEY, Kind.RECORD}) and not of_one_record and not adds
+
+
+def _is_preview(step: Step) -> bool:
+    """Whether it is shown at an address of its own, as long as nothing says that it is to be the one of everybody."""
+    return told(step).startswith(("netlify deploy", "vercel deploy")) and _IN_EARNEST.search(step.quote) is None
 
 
 def _severity(step: Step) -> Severity:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, OnError, Step
-from halfway.inspection.rules.common import answers, found, is_by_hand, kinds, line, only_tells, outward, tells_team
+from halfway.inspection.rules.common import answers, found, is_by_hand, kinds, line, only_tells, outward, tells_team, told
 
 NEEDS = "When {what} fails, {later} goes on with a result that is not there."
 BESIDE = frozenset({"github.label", "github.pull.update"})
@@ -55,7 +55,12 @@ def _built(step: Step, after: tuple[Step, ...], unasked: frozenset[str]) -> Step
     if kinds(step) == FILE:
         return None
     later = (one for one in after if one.order > step.order and one.id in unasked and outward(one))
-    return next((one for one in later if not _is_beside(one)), None)
+    return next((one for one in later if not _is_beside(one) and not _waits(one)), None)
+
+
+def _waits(later: Step) -> bool:
+    """Whether it asks for a merge that is made once all that it needs is there."""
+    return told(later).startswith("gh pr merge") and "--auto" in later.quote
 
 
 RULE = Rule(

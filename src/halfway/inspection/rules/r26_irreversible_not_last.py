@@ -18,8 +18,9 @@ _RELEASE = re.compile(r"\bgh release\b|gh-release|goreleaser")
 _OF_RELEASE = re.compile(r"\bgh (?:release|repo sync)\b|(?i:homebrew|winget|\baur\b|scoop|chocolatey)")
 DELETED = frozenset({Kind.DELETE})
 TIDYING = frozenset({Kind.DELETE, Kind.FILE})
-BOOKKEEPING = frozenset({Kind.GIT})
-"""What is pushed after a release is often about the release."""
+_POINTER = re.compile(r"\bgit push\b.*\b(?:stable|latest)\b")
+BOOKKEEPING = frozenset({Kind.GIT, Kind.DELETE})
+"""What is pushed after a release is often about the release, and a push with force takes the place of another."""
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -35,7 +36,7 @@ def check(case: Case) -> Iterator[Finding]:
         later = next((one for one in ways.after(step) if one.id in movable and one.id not in needing and _may_swap(ways, step, one)), None)
         if later is not None:
             # What is deleted must often be gone before the next can be done.
-            severity = Severity.LOW if kinds(later) == BOOKKEEPING or kinds(step) == DELETED or is_command(later) else Severity.MEDIUM
+            severity = Severity.LOW if kinds(later) <= BOOKKEEPING or kinds(step) == DELETED or is_command(later) else Severity.MEDIUM
             yield found(RULE.id, severity, step, INFERENCE, line(later), later=later)
 
 
@@ -62,7 +63,9 @@ def _may_swap(ways: Ways, step: Step, later: Step) -> bool:
 
 
 def _takes(later: Step, step: Step) -> bool:
-    """Whether it is made of what was published: the files or the formula of a release."""
+    """Whether it is made of what was published, as the files or the formula of a release, or points at it."""
+    if _POINTER.search(later.quote):
+        return True
     return _RELEASE.search(told(step)) is not None and _OF_RELEASE.search(told(later)) is not None
 
 

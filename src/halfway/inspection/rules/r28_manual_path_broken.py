@@ -23,7 +23,8 @@ def check(case: Case) -> Iterator[Finding]:
         names = step.extra.get("broken_inputs", "")
         if names:
             at_steps = True
-            yield found(RULE.id, Severity.HIGH, step, FLOWS, *_said_of(step.facts or case.flow.facts, names), names=quoted(names, 80))
+            severity = Severity.LOW if "broken_in" in step.extra else Severity.HIGH
+            yield found(RULE.id, severity, step, FLOWS, *_said_of(step.facts or case.flow.facts, names), names=quoted(names, 80))
     if not at_steps and any(True for _ in ways.outward()):
         yield from _of_flow(case.flow)
 

@@ -23,12 +23,13 @@ def check(case: Case) -> Iterator[Finding]:
         # What an agent is allowed to do is no call of one.
         if Kind.AGENT not in kinds(step) or "unattended" in step.extra:
             continue
+        looks = "looks" in step.extra  # it has done nothing that somebody would have to find again
         trusting = _trusting(ways, step)
         if trusting is not None:
             yield found(RULE.id, Severity.HIGH, step, TRUSTED, line(trusting), later=trusting)
         elif _goes_away(ways, step):
             yield found(RULE.id, Severity.HIGH, step, AWAY)
-        elif not step.kept:
+        elif not step.kept and not looks:
             yield found(RULE.id, Severity.HIGH if _elsewhere(step) else Severity.LOW, step, LOST)
 
 

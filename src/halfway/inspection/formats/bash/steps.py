@@ -115,6 +115,8 @@ def _effect(command: Command, frame: Frame) -> Effect | None:
         return None if words[1:2] == ("=",) else unknown_effect(words[0])  # PowerShell sets a variable so
     if frame.passing and "cluster" in frame.extra and said.to_a_cluster(words):
         return None
+    if frame.passing and "docker" in frame.extra and said.to_a_container(words):
+        return None
     if frame.passing and (said.only_here(words) or said.to_this_machine(words)):
         return None  # the machine is gone when the job ends
     return knowledge.command(words)

@@ -196,6 +196,11 @@ def to_a_cluster(words: Sequence[str]) -> bool:
     return _base(words[0]) in ("kubectl", "helm", "flux", "istioctl", "linkerd", "argocd", "kustomize", "cilium", "skaffold")
 
 
+def to_a_container(words: Sequence[str]) -> bool:
+    """Whether it starts or stops containers of a daemon: where that is the one of a job's own machine, they are gone with it."""
+    return list(words[:2]) == ["docker", "compose"] or words[0] == "docker-compose"
+
+
 def to_this_machine(words: Sequence[str]) -> bool:
     """Whether it speaks to what runs beside it, as a database of a test does."""
     return list(words[:2]) in (["docker", "exec"], ["podman", "exec"]) or any(_BESIDE.search(word) for word in words[1:])

@@ -11,23 +11,16 @@ from halfway.inspection.formats.bash.evidence import notice, receiver
 from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.origin import Origin, varies, worst
 from halfway.inspection.formats.bash.steps import NAMED, drafts, unknown_effect
+from halfway.inspection.formats.github.handing import doubtful, given_secret, told
 from halfway.inspection.formats.github.script_looks import look_before
 from halfway.inspection.formats.sequence import Draft, slug
-from halfway.inspection.model import Bearing, Effect, Fact, Identity, Kind, Mark, Receiver, Repeat, Span, Step, Unread, When
-from halfway.inspection.quoting import quoted, safe
+from halfway.inspection.model import Bearing, Effect, Fact, Gate, Identity, Kind, Mark, Receiver, Repeat, Span, Step, Unread, When
+from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node, Source, Unreadable, expressions
 
 HERE = ("./", "$/")
 """How a reference to a part of the same repository begins."""
 UNKNOWN_ACTION = "{what} is an action that is not known: what it does outside cannot be read"
-_HARMLESS = re.compile(
-    r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release|first-interaction|add-to-project|stale|labeler)|github/codeql)|(?:docker|depot)/(?:build-push|bake)-action|setup|set[-_]up|checkout|cache|init\b|[-_]init\b|build_info|compare|verify|login|configure|credential|install|lint"
-    r"|test|coverage|codecov|artifact|toolchain|rust-cache|qemu|buildx|metadata|paths-filter|docker-compose|localstack|e2e|changed-files|gitleaks|trivy|semgrep|snyk|sonar|fossa|grype|checkov|zizmor|auth\b|harden|create-github-app-token|summary|scan"
-)
-_TRIES = re.compile(r"--(?:snapshot|dry-run|split)\b")  # nothing is published by it
-_OUTWARD = re.compile(
-    r"(?i)deploy|publish|release|push|upload|send|notif|mail|slack|discord|telegram|teams|webhook|dispatch|comment|issue|create|merge|promot|post|tag"
-)
 _NAMES = (
     "tag",
     "tag_name",
@@ -74,17 +67,21 @@ _LONGEST_BLOCK = 20_000  # letters
 _ALLOWED = re.compile(r"--allowed-?[tT]ools[ =](?:[\"']([^\"']*)[\"']|(\S+))")
 _TOOL = re.compile(r"[\w-]+(?:\([^()]*\))?")
 _READING_TOOL = re.compile(
-    r"(?:Read|Glob|Grep|LS|NotebookRead|TodoWrite|Task|WebFetch|WebSearch|mcp__\w+__(?:get|list|search|read)_\w+"
+    r"(?:Read|Glob|Grep|LS|NotebookRead|Todo(?:Read|Write)|Task|WebFetch|WebSearch|mcp__\w+__(?:get|list|search|read)_\w+"
     r"|Bash\((?:git (?:diff|log|show|status|blame|ls-files)|gh (?:pr|issue|run) (?:view|diff|list|checks)|ls|cat|find|grep|rg)\b[^()]*\))$"
 )
+_WRITING_TOOL = re.compile(r"(?:Write|Edit|MultiEdit|NotebookEdit)$")
+_SAYING_TOOL = re.compile(
+    r"(?:mcp__github\w*__(?:create|update|add)_\w*comment|mcp__github\w*__(?:create|submit|add)_\w*review\w*"
+    r"|Bash\(gh (?:pr|issue) comment\b[^()]*\))$"
+)
+_OUTCOME = re.compile(r"\b(?:needs\.[\w-]+\.result|job\.status|steps\.[\w-]+\.(?:outcome|conclusion))\b")
+_EITHER_WAY = re.compile(r"\balways\(\)|!\s*cancelled\(\)|\bfailure\(\)")
+_REQUESTS = {"fjogeleit/http-request-action": "POST", "satak/webrequest-action": "GET", "joelwmale/webhook-action": "POST"}
+"""Actions that send one request, with the method that they take where none is given."""
+_APPLIES_PLAN = ("dflook/terraform-apply", "dflook/tofu-apply")
 _OWN_LIMITS = {"actions/deploy-pages": 600.0, "goreleaser/goreleaser-action": 3600.0}  # seconds, where no input says otherwise
 _READS = ("get", "list", "check", "compare", "download")
-
-
-def told(uses: str) -> str:
-    """The name of an action without its version."""
-    # The user part of an address ends with an @, too.
-    return (safe(uses) if "://" in uses and not uses.startswith("docker:") else uses).split("@", 1)[0]
 
 
 def action(step: Node, uses: str, inputs: Mapping[str, Node], frame: Frame) -> Iterator[Draft]:
@@ -93,40 +90,26 @@ def action(step: Node, uses: str, inputs: Mapping[str, Node], frame: Frame) -> I
     if told(uses) == "actions/github-script":
         yield from _github_script(inputs.get("script"), step, frame)
         return
-    effect = frame.given.knowledge.uses(uses, given)
+    if told(uses) in _APPLIES_PLAN and given.get("auto_approve", "") != "true":
+        # Without it only that plan is applied which stands in the pull request that was merged.
+        frame = replace(frame, gate=frame.gate or Gate("plan", step.get("uses").span))
+    effect = _requested(uses, given, frame) or frame.given.knowledge.uses(uses, given)
     made = _step(step, uses, frame)
     if made.timeout is None:
         made = replace(made, timeout=_OWN_LIMITS.get(told(uses)))
     if effect is None:
-        doubtful = _doubtful(uses, given | {f"env {name}": node.text for name, node in step.get("env").items()})
-        opaque = Unread(uses, UNKNOWN_ACTION, made.span) if doubtful else None
-        yield Draft(replace(made, opaque=opaque), frame.when, wide=True)
+        opaque = Unread(uses, UNKNOWN_ACTION, made.span) if doubtful(step, uses, frame) else None
+        extra = {**made.extra, **given_secret(step)} if opaque is not None else made.extra
+        yield Draft(replace(made, opaque=opaque, extra=extra), frame.when, wide=True)
         return
     yield Draft(_acting(made, effect, inputs, step, frame) if effect.outward else made, frame.when, wide=True)
 
 
-def _doubtful(uses: str, given: Mapping[str, str]) -> bool:
-    name = told(uses)
-    if harmless(uses) or any(_TRIES.search(value) for value in given.values()):
-        return False
-    return (
-        name.startswith("docker://")
-        or bool(_OUTWARD.search(name))
-        or any("secrets." in value and "GITHUB_TOKEN" not in value for value in given.values())
-    )
-
-
-def harmless(uses: str) -> bool:
-    """Whether an action is called after what only prepares, builds or looks."""
-    return _HARMLESS.search(told(uses)) is not None
-
-
-def handed(uses: str, *given: Node) -> dict[str, str]:
-    """Whether what was not read is neither called after an effect nor gets a secret to have one with."""
-    name = told(uses)
-    likely = _OUTWARD.search(name) and not harmless(uses)
-    secret = any(re.search(r"\bsecrets\b(?!\.GITHUB_TOKEN)", text) for node in given for text in _all(node))
-    return {} if likely or secret else {"handed": "nothing"}
+def _requested(uses: str, given: Mapping[str, str], frame: Frame) -> Effect | None:
+    """Of an action that sends a request which its inputs write out."""
+    usual = _REQUESTS.get(told(uses).lower())
+    url = next((given[name] for name in ("url", "endpoint", "webhook_url") if given.get(name)), "")
+    return frame.given.knowledge.http(given.get("method", usual), url) if usual is not None and url else None
 
 
 def _step(step: Node, uses: str, frame: Frame) -> Step:
@@ -160,6 +143,7 @@ def _acting(step: Step, effect: Effect, inputs: Mapping[str, Node], node: Node, 
     )
     texts = " ".join(value.text for name, value in inputs.items() if name.lower() in _SAYS)
     texts += " ".join(value.text for _, value in node.get("env").items())
+    notices = _notice(effect, f"{texts} {step.name}", frame)
     recovery = {Mark.RECOVERY} if frame.when is When.ERROR else set[Mark]()
     facts = [frame.source.fact(span) for span in (identity.span, skips.span if skips else None) if span is not None and span != step.span]
     arguments = " ".join(inputs[name].text for name in ("claude_args", "codex-args", "max_turns", "allowed_tools") if name in inputs)
@@ -168,17 +152,32 @@ def _acting(step: Step, effect: Effect, inputs: Mapping[str, Node], node: Node, 
         effect=replace(effect, receiver=_receiver(effect, inputs, node)),
         identity=identity,
         guard=skips.span if skips is not None else step.guard,
-        marks=step.marks | recovery | notice(effect.kinds, f"{texts} {step.name}", frame.when),
+        marks=step.marks | recovery | notices,
         facts=(*step.facts, *(fact for fact in facts if fact.span.file == frame.source.path)),
-        extra={**step.extra, **({"arguments": quoted(arguments)} if arguments else {}), **_tools(effect, arguments)},
+        extra={**step.extra, **({"arguments": quoted(arguments)} if arguments else {}), **_tools(effect, arguments, frame)},
     )
 
 
-def _tools(effect: Effect, arguments: str) -> dict[str, str]:
-    """Whether an agent is allowed nothing but tools that read."""
-    given = _ALLOWED.search(arguments) if Kind.AGENT in effect.kinds else None
+def _notice(effect: Effect, text: str, frame: Frame) -> frozenset[Mark]:
+    """What a message tells of; one that names the outcome tells of a failure as well, where it is reached after one."""
+    if Kind.NOTIFY not in effect.kinds or not _OUTCOME.search(text):
+        return notice(effect.kinds, text, frame.when)
+    reached = frame.when is not When.SUCCESS or _EITHER_WAY.search(frame.condition)
+    return frozenset({Mark.FAILURE_NOTICE}) if reached else frozenset()
+
+
+def _tools(effect: Effect, arguments: str, frame: Frame) -> dict[str, str]:
+    """Whether an agent can do nothing outside: its tools only read, or leave files on a machine that is gone afterwards."""
+    if Kind.AGENT not in effect.kinds:
+        return {}
+    given = _ALLOWED.search(arguments)
     tools = _TOOL.findall(given[1] or given[2]) if given is not None else []
-    return {"looks": "true"} if tools and all(_READING_TOOL.match(tool) for tool in tools) else {}
+    inside = [tool for tool in tools if _READING_TOOL.match(tool) or (frame.passing and _WRITING_TOOL.match(tool))]
+    if (tools and len(inside) == len(tools)) or "powerless" in frame.extra:
+        return {"looks": "true"}
+    if tools and all(tool in inside or _SAYING_TOOL.match(tool) for tool in tools):
+        return {"says": "true"}
+    return {}
 
 
 def _identity(effect: Effect, inputs: Mapping[str, Node], step: Node, frame: Frame) -> Identity:
@@ -316,23 +315,6 @@ def _fetches(script: Node, frame: Frame) -> Iterator[tuple[int, Effect]]:
         effect = frame.given.knowledge.http(match[2].upper(), match[1].strip("'\"` "))
         if effect is not None and effect.outward:
             yield script.text.count("\n", 0, match.start()) + 1, effect
-
-
-def sources(step: Node) -> str:
-    """All texts of a step together."""
-    return " ".join(_all(step))
-
-
-def _all(node: Node) -> Iterator[str]:
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one.value, dict):
-            waiting.extend(one.value.values())
-        elif isinstance(one.value, list):
-            waiting.extend(one.value)
-        elif one.there:
-            yield one.text
 
 
 def beside(uses: str) -> str:

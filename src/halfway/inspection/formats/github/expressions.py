@@ -22,6 +22,8 @@ _REFERENCE = re.compile(
 _WELL_DONE = re.compile(r"(?:outcome|conclusion|result|status)\s*==\s*'success'")
 _ILL_DONE = re.compile(r"(?:outcome|conclusion|result|status)\s*==\s*'(?:failure|cancelled)'")
 _EXISTS = re.compile(r"(?i)exist|found|already|publish|skip|needed|present|missing|available|released|is_new")
+_WANTED = re.compile(r"(?:^|&&|\{\{)\s*steps\.([\w-]+)\.outputs\.[\w-]+\s*!=\s*''")
+_MADE_NOW = re.compile(r"\bsteps\.([\w-]+)\.outputs\.[\w-]+\s*==\s*'created'")
 _OUTPUT = re.compile(r"GITHUB_(OUTPUT|ENV)\b")
 _OLD_OUTPUT = re.compile(r"::set-output name=([\w-]+)::(.*)", re.DOTALL)
 _NATURAL = (
@@ -210,6 +212,9 @@ class Job:
 
     def look(self, condition: str, hops: int = HOPS) -> Span | None:
         """Where an earlier step looked whether the thing is there, if the condition asks for its answer."""
+        for id in _MADE_NOW.findall(condition):
+            if id in self.steps and self.steps[id].get("uses"):
+                return self.steps[id].get("uses").span  # the action itself says whether it was there, or is made just now
         for id, name, _ in _STEP.findall(condition):
             if name and _EXISTS.search(name) and id in self.steps and (found := self._looked(self.steps[id])) is not None:
                 return found
@@ -219,6 +224,11 @@ class Job:
             if found is not None:
                 return found
         return None
+
+    def asks_nobody(self, condition: str) -> bool:
+        """Whether a condition wants an output of a step that this job does not have: that is always empty."""
+        wanted = [] if "||" in condition else _WANTED.findall(condition)
+        return any(id not in self.steps for id in wanted)
 
     def _looked(self, step: Node) -> Span | None:
         for command in self.script(step).commands:

@@ -13,6 +13,8 @@ from halfway.inspection.source import Node, Source, expressions
 _FIELD = re.compile(r"\bgithub\.event\.([a-z_]+)")
 _REF = re.compile(r"github\.ref_name|\bGITHUB_REF(?:_NAME)?\b|github\.ref\b")
 _VERSION = re.compile(r"(?i)version|tag|ref|release")
+_WORDS = frozenset({"body", "text", "message", "description"})
+_ASKS_START = re.compile(r"event_name|github\.event\b")
 _COMMON = frozenset({"action", "repository", "sender", "organization", "installation", "enterprise"})
 _BRINGS = {
     "schedule": {"schedule", "workflow"},
@@ -67,7 +69,7 @@ def _missing(root: Node, source: Source) -> Iterator[Broken]:
         for step in list(job.get("steps").each()) or [job]:
             if step.get("uses").text.startswith("actions/checkout@"):
                 continue  # without a name of its own it takes what the run is about
-            if re.search(r"event_name|github\.event\b", job.get("if").text + step.get("if").text):
+            if _ASKS_START.search(job.get("if").text + step.get("if").text):
                 continue  # it asks first what started it
             yield from _missing_in(step, known, source)
 
@@ -75,7 +77,7 @@ def _missing(root: Node, source: Source) -> Iterator[Broken]:
 def _missing_in(step: Node, known: list[tuple[str, set[str]]], source: Source) -> Iterator[Broken]:
     for node in _texts(step):
         for expression in expressions(node.text):
-            if _guarded(expression):
+            if _guarded(expression) or _replaced(expression, step):
                 continue
             for name in _FIELD.findall(expression):
                 without = [trigger for trigger, fields in known if name not in fields and name not in _COMMON]
@@ -88,6 +90,14 @@ def _missing_in(step: Node, known: list[tuple[str, set[str]]], source: Source) -
 def _guarded(text: str) -> bool:
     """Another value is taken where it is missing."""
     return "||" in text or "&&" in text or "event_name" in text
+
+
+def _replaced(expression: str, step: Node) -> bool:
+    """Whether the script of a step takes another value where the variable that holds this one is empty."""
+    run, value = step.get("run").text, re.escape("${{" + expression + "}}")
+    names = re.findall(rf"^\s*(?:export\s+)?(\w+)=[\"']?{value}[\"']?\s*$", run, re.MULTILINE)
+    names += [name for name, node in step.get("env").items() if node.text.strip() == "${{" + expression + "}}"]
+    return any(re.search(rf"\$\{{{name}:?[-=?]|-[zn]\s+[\"']?\$\{{?{name}\b", run) for name in names)
 
 
 def _line(node: Node, text: str, source: Source) -> int:
@@ -109,11 +119,20 @@ def _texts(node: Node) -> Iterator[Node]:
             waiting.extend(reversed(one.value))
 
 
-def marked(step: Step, texts: str, found: tuple[Broken, ...]) -> Step:
-    """The step with what is broken of the values that flow into it."""
-    mine = [one for one in found if one.asked and one.asked in texts]
+def marked(step: Step, node: Node, texts: str, found: tuple[Broken, ...]) -> Step:
+    """The step with what is broken of the values that flow into it; one that asks what started it has been written for that start."""
+    asks = _ASKS_START.search(step.condition) is not None
+    mine = [one for one in found if one.asked and one.asked in texts and not (asks and one.asked.startswith("github.event."))]
     if not mine or step.effect is None:
         return step
     names = "; ".join(dict.fromkeys(one.name for one in mine))
     facts = tuple(dict.fromkeys(one.fact for one in mine))
-    return replace(step, extra={**step.extra, "broken_inputs": names}, facts=(*step.facts, *facts))
+    said = {"broken_in": "words"} if all(_is_only_said(one.asked, node) for one in mine) else {}
+    return replace(step, extra={**step.extra, "broken_inputs": names, **said}, facts=(*step.facts, *facts))
+
+
+def _is_only_said(asked: str, node: Node) -> bool:
+    """Whether a step takes a value nowhere but in what people read."""
+    inputs = [name for name, value in node.get("with").items() if asked in value.text]
+    elsewhere = any(asked in text.text for part in ("run", "env") for text in _texts(node.get(part)))
+    return bool(inputs) and not elsewhere and all(name in _WORDS for name in inputs)

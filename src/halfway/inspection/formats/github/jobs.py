@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.bash.frame import Frame
-from halfway.inspection.formats.github.actions import HERE, beside, handed
+from halfway.inspection.formats.github.actions import HERE, beside
 from halfway.inspection.formats.github.expressions import Job, never, when
+from halfway.inspection.formats.github.handing import called_with, has_secret, sources
 from halfway.inspection.formats.github.inputs import Broken
 from halfway.inspection.formats.github.steps import NOT_GIVEN, Making, fill, keyed, made
 from halfway.inspection.formats.github.triggers import repeaters
@@ -22,6 +23,8 @@ ENDS_AFTER = 360 * 60.0  # seconds; the default of `timeout-minutes` of a job
 _CLUSTER = re.compile(
     r"\bkind create cluster\b|\bkind-action\b|\bsetup-kind\b|\bk3d cluster create\b|\bk3[sd]-action\b|\bminikube\b|\bmicrok8s\b"
 )
+_EXAMPLE = re.compile(r"\bcp\s+\S*\.env\.(?:example|sample|test|ci)\s+\S*\.env\b")  # what it names stands beside it on the machine
+_DOCKER_AWAY = re.compile(r"DOCKER_HOST|\bdocker context\b|\bssh://|--context\b|\bdocker (?:-H|--host)\b")
 MOST_CALLS = 4  # workflows within one another
 TOO_DEEP = "{what} is more than four workflows deep"
 
@@ -141,14 +144,20 @@ def _extra(job: Job, matrix: Node) -> dict[str, str]:
         found["fail_fast"] = "false" if job.node.get("strategy", "fail-fast").text == "false" else "true"
     if any(_CLUSTER.search(step.get("uses").text + step.get("run").text) for step in job.node.get("steps").each()):
         found["cluster"] = "here"
+    names = " ".join(name for owner in (job.root, job.node) for name, _ in owner.get("env").items())
+    if not _DOCKER_AWAY.search(f"{sources(job.node)} {sources(job.root.get('env'))} {names}"):
+        found["docker"] = "here"
+    steps = " ".join(step.get("run").text for step in job.node.get("steps").each())
+    if _EXAMPLE.search(steps) and not has_secret(job.node, job.root.get("env")):
+        found["local"] = "true"
     return {name: value for name, value in found.items() if value}
 
 
-def _may_only_read(job: Job) -> bool:
-    """Whether the token of a job is said to let nothing be changed."""
-    given = job.node.get("permissions") if job.node.get("permissions").there else job.root.get("permissions")
-    rights = [value.text for _, value in given.items()] or [given.text]
-    return given.there and all(right in ("read", "none", "read-all", "") for right in rights)
+def _looks(job: Job, given: Given) -> dict[str, str]:
+    """The mark of a call that hands over a command which only looks: of several calls it is not the gravest."""
+    effects = [given.knowledge.command(value.text.split()) for _, value in job.node.get("with").items() if " " in value.text.strip()]
+    found = [effect for effect in effects if effect is not None]
+    return {"looks": "true"} if found and not any(effect.outward for effect in found) else {}
 
 
 def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -> Iterator[Unit]:
@@ -159,9 +168,7 @@ def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -
     deep = len(calling.files) >= MOST_CALLS or (source is not None and source.path in (*calling.files, calling.source.path))
     if source is None or root is None or deep or not root.get("jobs"):
         why = TOO_DEEP if deep else NOT_GIVEN
-        extra = {} if job.node.get("secrets") else handed(uses.text, job.node.get("with"))
-        if not job.node.get("secrets") and _may_only_read(job):
-            extra = {"handed": "nothing", "gone": "true"}
+        extra = {**called_with(uses.text, job), **_looks(job, calling.given)}
         draft = Draft(_opaque(uses, why, frame, extra), frame.when, wide=True)
         yield Unit(job.unit, job.node, before, when(job.node.get("if").text), (draft,))
         return

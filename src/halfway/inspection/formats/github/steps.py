@@ -11,8 +11,20 @@ from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.origin import Origin
 from halfway.inspection.formats.bash.script import Script
 from halfway.inspection.formats.bash.steps import drafts
-from halfway.inspection.formats.github.actions import HERE, action, handed, harmless, local, sources, told
+from halfway.inspection.formats.github.actions import HERE, action, local
 from halfway.inspection.formats.github.expressions import HOPS, Job, never, placed, when
+from halfway.inspection.formats.github.handing import (
+    given_secret,
+    handed,
+    harmless,
+    has_secret,
+    may_only_read,
+    powerless,
+    prepares,
+    sets_up,
+    sources,
+    told,
+)
 from halfway.inspection.formats.github.inputs import Broken, marked
 from halfway.inspection.formats.sequence import Draft, slug
 from halfway.inspection.model import Gate, OnError, Repeater, Repeating, Span, Step, Unread, When
@@ -29,13 +41,15 @@ _RETRIES = {
     "nick-invision/retry": ("max_attempts", 3),
     "Wandalen/wretry.action": ("attempt_limit", 2),
 }
-_PREPARES = re.compile(
-    r"(?i)^(?:set ?up|set (?:the )?env\w*|install|verify|check|compare|restore|cache|prepare|lint|test|build|checkout|determine|detect)\b"
-)
 _APPROVES = ("trstringer/manual-approval",)
 _PYTHON = re.compile(r"^python[\d.]*(?:\s|$)")
 # What none of these words is in works with files of the runner.
 _REACHES_OUT = re.compile(r"(?i)\brequests\b|urllib|http|socket|subprocess|os\.system|os\.popen|boto|client|smtp")
+# Somebody has called it by its name in a text of their own, or by a label.
+_CALLED = re.compile(
+    r"contains\(\s*github\.event\.(?:comment|review|issue|pull_request)\.(?:body|title)\s*,\s*'[@/][\w-]+"
+    r"|\bgithub\.event\.label\.name\s*==|startsWith\(\s*github\.event\.comment\.body\s*,\s*'[@/][\w-]+"
+)
 _SHELLS = re.compile(r"^(?:bash|sh|pwsh|powershell)?(?:\s|$)")
 _ENV = re.compile(r"\$\{?([A-Za-z_]\w*)|\benv\.(\w+)")
 
@@ -53,12 +67,12 @@ class Making:
 def made(key: str, step: Node, making: Making) -> Iterator[Draft]:
     """The steps that one step of a job is."""
     condition = step.get("if").text
-    if never(condition):
+    if never(condition) or making.job.asks_nobody(condition):
         return
     frame = _frame(key, step, making)
     texts = _flowing(step, making.job)
     for draft in _kinds(step, frame, making):
-        yield replace(draft, step=marked(_kept_output(draft.step, key, step, frame.source), texts, making.broken))
+        yield replace(draft, step=marked(_kept_output(draft.step, key, step, frame.source), step, texts, making.broken))
 
 
 def _frame(key: str, step: Node, making: Making) -> Frame:
@@ -67,6 +81,7 @@ def _frame(key: str, step: Node, making: Making) -> Frame:
     own = step.get("timeout-minutes").number
     limits = [limit for limit in (outer.timeout, None if own is None else own * 60) if limit is not None]
     whole = {"limit": "whole"} if limits else {}
+    called = {"called": "true"} if _CALLED.search(f"{outer.condition} {condition}") else {}
     ending = when(condition)
 
     def outside(name: str) -> Origin | None:
@@ -84,7 +99,7 @@ def _frame(key: str, step: Node, making: Making) -> Frame:
         place=placed(step.get("run")),
         timeout=min(limits, default=None),
         on_error=OnError.CONTINUE if step.get("continue-on-error").text not in ("", "false") else outer.on_error,
-        extra={**outer.extra, **whole},
+        extra={**outer.extra, **whole, **called},
         condition=" && ".join(part for part in (outer.condition, " ".join(safe(condition).split())) if part),
         when=ending if ending is not When.SUCCESS else outer.when,
         needs=tuple(scope for scope in dict.fromkeys((*outer.needs, *own_needs)) if scope != f"{outer.scope}/{key}"),
@@ -108,7 +123,8 @@ def _kinds(step: Node, frame: Frame, making: Making) -> Iterator[Draft]:
             _bare(step, frame, Gate("approval", step.span, quoted(step.get("with", "approvers").text, 80), visible=True)), frame.when
         )
     elif uses:
-        yield from action(step, uses, dict(step.get("with").items()), frame)
+        extra = {**frame.extra, **powerless(step, making.job)}
+        yield from action(step, uses, dict(step.get("with").items()), replace(frame, extra=extra))
 
 
 def _bare(step: Node, frame: Frame, gate: Gate | None = None, opaque: Unread | None = None) -> Step:
@@ -129,11 +145,14 @@ def _run(step: Node, frame: Frame, job: Job) -> Iterator[Draft]:
     script = job.script(step)
     if not _SHELLS.match(shell) or (script.broken and not script.commands):
         what, why = (shell, OTHER_SHELL) if not _SHELLS.match(shell) else (frame.name or step.get("run").span.at, NOT_SHELL)
-        extra = {**frame.extra, **handed("", step.get("run"), step.get("env"), job.node.get("env"), job.root.get("env"))}
+        mine = handed("", step.get("run"), step.get("env"), job.node.get("env"), job.root.get("env"))
+        if mine and frame.passing:
+            mine["gone"] = "true"  # without a secret it works on a machine that is gone afterwards
+        extra = {**frame.extra, **mine, **given_secret(step)}
         yield Draft(_bare(step, replace(frame, extra=extra), opaque=Unread(what, why, step.get("run").span)), frame.when, wide=True)
         return
     given = (step.get("run"), step.get("env"), job.node.get("env"), job.root.get("env"))
-    yield from drafts(script, replace(frame, extra={**frame.extra, **handed("", *given)}))
+    yield from drafts(script, replace(frame, extra={**frame.extra, **handed("", *given), **given_secret(step)}))
 
 
 def _retried(step: Node, uses: str, frame: Frame) -> Iterator[Draft]:
@@ -176,9 +195,13 @@ def _local(step: Node, uses: str, frame: Frame, making: Making) -> Iterator[Draf
         # What all steps of a job may see is for others where this one only prepares.
         wide = () if harmless(uses) else (job.node, job.root)
         extra = handed(uses, step.get("with"), step.get("env"), *(owner.get("env") for owner in wide))
-        if extra and (harmless(uses) or _PREPARES.search(step.get("name").text)):
+        own = has_secret(step.get("with"), step.get("env"))
+        if extra and not own and (harmless(uses) or prepares(step.get("name").text) or may_only_read(job)):
             extra["gone"] = "true"  # what it prepares is gone with the machine
-        bare = _bare(step, replace(frame, extra={**frame.extra, **extra}), opaque=Unread(uses, NOT_GIVEN, step.get("uses").span))
+        extra |= given_secret(step)
+        # Whoever lets a job pass does so for what it does, not for what sets it up.
+        gate = None if sets_up(uses) else frame.gate
+        bare = _bare(step, replace(frame, gate=gate, extra={**frame.extra, **extra}), opaque=Unread(uses, NOT_GIVEN, step.get("uses").span))
         yield Draft(bare, frame.when, wide=True)
         return
     if root.get("runs", "using").text != "composite":

@@ -60,7 +60,8 @@ def _repeaters(root: Node, job: Node) -> Iterator[Repeater]:
         elif name == "workflow_dispatch":
             yield Repeater(Repeating.MANUAL, automatic=False, bound=None, span=node.span)
         elif name == "repository_dispatch":
-            yield Repeater(Repeating.REDELIVERY, automatic=True, bound=None, span=node.span)
+            # It comes once for each call of the interface: only a program that calls twice does it again.
+            yield Repeater(Repeating.REDELIVERY, automatic=False, bound=None, span=node.span)
         elif name == "release":
             types = [type.text for type in node.get("types").each()] or ["created", "published", "released"]
             again = len(_SAME_THING.intersection(types)) + ("prereleased" in types and "released" not in types)
