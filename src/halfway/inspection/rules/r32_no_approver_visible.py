@@ -17,14 +17,19 @@ ASKED = "{what} waits until somebody lets it pass; who that is, is not in the fi
 MOST_FACTS = 3
 MADE_FOR_IT, EVERYDAYS = 2, 3  # weights
 MADE_ONLY = frozenset({Kind.CREATE})
-AT_HOME = frozenset({"looks", "tells_team", "at_home", "let_pass"})
-"""An agent that only reads, or tells the own people; something of their own place; what they were asked about and have let pass."""
+AT_HOME = frozenset({"looks", "says", "tells_team", "at_home", "let_pass"})
+"""An agent that only reads, remarks or tells the own people; something of their own place; what they were asked about and have let pass."""
+ASKED_FOR = frozenset({"waited_for", "called"})
+"""Somebody waits for the answer, or has called for it by a mention, a command or a label."""
 PARTS = frozenset({"aws.create", "aws.create_with_token"})
-ASKS_ITSELF = frozenset({"github.pull", "github.pull.update", "github.label", "github.release.draft", "registry.description", "mail.label"})
-"""A pull request and a draft wait for somebody to let them pass, and nobody approves labels or descriptions."""
+ASKS_ITSELF = frozenset({
+    "github.pull", "github.pull.update", "github.release.draft", "package.bump", "github.label", "registry.description", "mail.label",
+    "github.status", "github.comment.reaction", "github.comment.approval",
+})  # fmt: skip
+"""A pull request and a draft wait for somebody to let them pass; nobody approves labels and descriptions, and an approval is one."""
 EVERYDAY = ("github.", "hubspot.", "crm.", *TABLES)
 """Words at a project, entries about customers and rows of a table are seldom anybody's to approve."""
-NOBODYS = ("github.comment", "hubspot.", "crm.", *TABLES)
+NOBODYS = ("github.comment", *TABLES)
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -45,15 +50,14 @@ def check(case: Case) -> Iterator[Finding]:
     if not free or is_of_queue(case.flow) or _is_mild(free[0]) or all(_is_nobodys(one) for one in free):
         return
     if not (by_hand and case.flow.format == "n8n" and _weight(free[0]) > 0):
-        # Who waits for the answer has asked for it.
-        mild = by_hand or _weight(free[0]) == EVERYDAYS or "waited_for" in free[0].extra
+        mild = by_hand or _weight(free[0]) == EVERYDAYS or not ASKED_FOR.isdisjoint(free[0].extra)
         yield found(RULE.id, Severity.LOW if mild else Severity.MEDIUM, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
 
 
 def _unnamed(ways: Ways, steps: list[Step], gated: list[Step]) -> Iterator[Finding]:
     for step in steps:
-        if Mark.WAIT in step.marks:
-            continue  # it is itself the question
+        if Mark.WAIT in step.marks or _is_mild(step) or _is_nobodys(step):
+            continue  # it is itself the question, or nobody asks about it
         gates = [one.gate for one in gated if one.gate is not None and (one is step or ways.is_after(one, step))]
         if gates and not any(gate.visible or gate.approver for gate in gates):
             asked = any(gate.kind == "approval" for gate in gates)

@@ -32,14 +32,14 @@ _CLEARS = re.compile(r"(?i)delete|remove|purge|clean")
 
 def check(case: Case) -> Iterator[Finding]:
     ways = case.ways
-    gravest: dict[str, Finding] = {}
+    gravest: dict[str, tuple[Finding, bool]] = {}
     for step in ways.steps:
         if step.opaque is None or "gone" in step.extra or tells_team(step) or _only_reads(step) or _PRETENDS.search(_called(step)):
             continue
         finding, before = _at(case.flow, step, step.opaque), gravest.get(step.opaque.what)
-        if before is None or finding.severity > before.severity:
-            gravest[step.opaque.what] = finding
-    yield from gravest.values()
+        if before is None or (finding.severity, _is_handed_more(step)) > (before[0].severity, before[1]):
+            gravest[step.opaque.what] = finding, _is_handed_more(step)
+    yield from (finding for finding, _ in gravest.values())
 
 
 def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
@@ -53,6 +53,11 @@ def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
     severity = Severity.LOW if not grave else Severity.HIGH if repeat is not None and _is_likely(repeat, step) else Severity.MEDIUM
     text = ONCE if repeat is None else AGAIN
     return found(RULE.id, severity, step, text, place(unread.span, step), *repeated, unread=quoted(unread.what, 80))
+
+
+def _is_handed_more(step: Step) -> bool:
+    """Whether this use of a part is handed a secret of its own, and does not only look."""
+    return step.extra.get("given") == "secret" and "looks" not in step.extra
 
 
 def _is_quiet(step: Step) -> bool:
