@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from halfway.inspection.formats.typescript import HOPS, Program, callee, parsed, text, walk
@@ -23,6 +24,7 @@ _LOOKS = {
 }
 """What asks for the very kind of thing that a call makes."""
 _LEAVING = frozenset({"return_statement", "throw_statement", "continue_statement"})
+MOST_ASKED = 20  # conditions in front of a call that are looked at
 _LOOPS = frozenset({"for_in_statement", "for_statement"})
 
 
@@ -39,46 +41,72 @@ def look_before(script: str, line: int, made: str) -> Look | None:
     act = made.removeprefix("github.rest.")
     if act not in _LOOKS:
         return None
-    try:
-        program = parsed(Source("script.js", replaced(script, lambda gap: "0" + "\n" * gap.count("\n"))))
-    except Unreadable:
-        return None
-    calls = (node for node in walk(program.root) if node.type == "call_expression" and node.start_point.row + 1 == line)
+    read = _read(script)
+    calls = read.calls.get(line, ()) if read is not None else ()
     call = next((node for node in calls if re.sub(r"\s", "", text(callee(node))).endswith(act)), None)
-    if call is None:
+    if read is None or call is None:
         return None
     asked = re.compile(r"\b(?:" + "|".join(re.escape(name) for name in _LOOKS[act]) + r")\b")
-    for part in _deciding(call):
-        for source in _sources(program, part):
+    for part in read.deciding(call):
+        for source in _sources(read.program, part):
             if found := asked.search(text(source)):
                 return Look(source.start_point.row + 1 + text(source).count("\n", 0, found.start()), found[0].startswith("search."))
     return None
 
 
-def _deciding(call: Syntax) -> Iterator[Syntax]:
-    """What decides whether a call is made: the conditions around it, and those before it that leave."""
-    node = call
-    while node.parent is not None:
-        parent = node.parent
-        if parent.type == "if_statement":
-            condition = parent.child_by_field_name("condition")
-            if condition is not None and condition.id != node.id:
-                yield condition
-        elif parent.type == "try_statement" and node.type == "catch_clause":
-            yield parent.named_children[0]  # it is made where the look has found nothing
-        elif parent.type in ("statement_block", "program"):
-            yield from _leaving_before(parent, node)
-        node = parent
+@lru_cache(maxsize=4)
+def _read(script: str) -> _Script | None:
+    """A script, read once for all of its calls."""
+    try:
+        program = parsed(Source("script.js", replaced(script, lambda gap: "0" + "\n" * gap.count("\n"))))
+    except Unreadable:
+        return None
+    calls: dict[int, list[Syntax]] = {}
+    leaving: dict[int, list[Syntax]] = {}
+    for node in walk(program.root):
+        if node.type == "call_expression":
+            calls.setdefault(node.start_point.row + 1, []).append(node)
+        elif node.type in ("statement_block", "program"):
+            leaving[node.id] = [condition for one in node.named_children if (condition := _leaves(one)) is not None]
+    return _Script(program, calls, leaving)
 
 
-def _leaving_before(block: Syntax, node: Syntax) -> Iterator[Syntax]:
-    for before in block.named_children:
-        if before.end_byte > node.start_byte:
-            return
-        if before.type in ("if_statement", *_LOOPS) and any(part.type in _LEAVING for part in walk(before)):
-            condition = before.child_by_field_name("condition") if before.type == "if_statement" else before
-            if condition is not None:
-                yield condition
+def _leaves(statement: Syntax) -> Syntax | None:
+    """The condition under which a statement leaves what it stands in; of a loop that looks through something, the loop."""
+    body = statement.child_by_field_name("consequence" if statement.type == "if_statement" else "body")
+    if body is None or statement.type not in ("if_statement", *_LOOPS):
+        return None
+    inner = [body, *(body.named_children[:MOST_ASKED])]
+    inner += [part for one in inner[1:] if one.type == "if_statement" for part in _parts(one.child_by_field_name("consequence"))]
+    if not any(part.type in _LEAVING for part in inner):
+        return None
+    return statement.child_by_field_name("condition") if statement.type == "if_statement" else statement
+
+
+def _parts(body: Syntax | None) -> list[Syntax]:
+    return [body, *body.named_children[:MOST_ASKED]] if body is not None else []
+
+
+@dataclass(frozen=True)
+class _Script:
+    program: Program
+    calls: Mapping[int, Sequence[Syntax]]  # by line
+    leaving: Mapping[int, Sequence[Syntax]]  # by block, what decides in it whether the rest is done
+
+    def deciding(self, call: Syntax) -> Iterator[Syntax]:
+        """What decides whether a call is made: the conditions around it, and the last ones before it that leave."""
+        node = call
+        while node.parent is not None:
+            parent = node.parent
+            if parent.type == "if_statement":
+                condition = parent.child_by_field_name("condition")
+                if condition is not None and condition.id != node.id:
+                    yield condition
+            elif parent.type == "try_statement" and node.type == "catch_clause":
+                yield parent.named_children[0]  # it is made where the look has found nothing
+            elif parent.id in self.leaving:
+                yield from [one for one in self.leaving[parent.id] if one.end_byte <= node.start_byte][-MOST_ASKED:]
+            node = parent
 
 
 def _sources(program: Program, part: Syntax) -> Iterator[Syntax]:
