@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -6,6 +7,7 @@ from halfway.inspection.formats.agents import READER
 from halfway.inspection.model import Bearing, Kind, Mark, Repeat, Repeating
 from halfway.inspection.source import Source
 from tests.inspection.small_knowledge import by_id, only
+from tests.inspection.test_told_too_much import told
 
 SETTINGS = """{
   "permissions": {
@@ -76,8 +78,41 @@ def test_servers_are_unread_and_may_be_the_newest() -> None:
     flow = only(READER, "settings.json", SETTINGS)
     steps = by_id(flow)
     assert ("unpinned" in steps["server crm"].extra, "unpinned" in steps["server kept"].extra) == (True, False)
-    assert [unread.what for unread in flow.unread] == ["mcp__crm__send_email", "crm", "mcp__kept__pay_invoice", "kept"]
+    assert [unread.what for unread in flow.unread] == ["MCP crm", "MCP kept"]
     assert [(fact.span.line, "abcdef" in fact.quote) for fact in flow.secrets] == [(9, False)]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "severities"),
+    [
+        ("mcp__shop__list_orders", []),  # it looks, and a server of files keeps to the machine
+        ("mcp__filesystem__write_file", []),
+        ("Write", []),
+        ("Bash(python -m pytest:*)", []),
+        ("Bash(python tools/restock.py:*)", ["MEDIUM"]),
+        ("Bash(python:*)", ["HIGH"]),
+        ("Bash", ["HIGH"]),
+        ("mcp__shop__restock", ["MEDIUM"]),
+    ],
+)
+def test_what_an_agent_may_do_by_itself(tmp_path: Path, allowed: str, severities: list[str]) -> None:
+    text = json.dumps({"permissions": {"allow": [allowed, "Bash(git status)"]}}, indent=1)
+    found = told(tmp_path, ".claude/settings.json", text)
+    assert found.get("R-34", []) == severities
+    assert ("R-44" in found) is (severities == ["MEDIUM"])
+
+
+def test_what_is_allowed_in_one_list_is_said_once(tmp_path: Path) -> None:
+    allowed = ["mcp__shop__restock", "mcp__shop__reprice", "mcp__mail__subscribe", "Bash"]
+    found = told(tmp_path, ".claude/settings.json", json.dumps({"permissions": {"allow": allowed}}, indent=1))
+    assert (sorted(found["R-34"]), len(found["R-44"])) == (["HIGH", "MEDIUM"], 2)
+
+
+@pytest.mark.parametrize(("script", "severity"), [("guard-branches.sh", "LOW"), ("restock.sh", "MEDIUM")])
+def test_a_hook_that_only_watches_is_a_remark(tmp_path: Path, script: str, severity: str) -> None:
+    hook = {"matcher": "Bash", "hooks": [{"type": "command", "command": f"$CLAUDE_PROJECT_DIR/.claude/hooks/{script}"}]}
+    text = json.dumps({"hooks": {"PreToolUse": [hook]}}, indent=1)
+    assert told(tmp_path, ".claude/settings.json", text)["R-44"] == [severity]
 
 
 def test_hints_are_believed_only_for_the_worse() -> None:

@@ -345,7 +345,8 @@ def test_r34_an_agent_may_act_unasked() -> None:
         text("R-34", flow(tool(Kind.MONEY))) == "An agent may do mcp__shop__refund by itself, as often as it decides, and nobody is asked."
     )
     assert only("R-34", flow(tool(Kind.NOTIFY))) == ("R-34", "BLOCKER", "tool", [10])
-    assert only("R-34", flow(tool())) == ("R-34", "HIGH", "tool", [10])
+    assert only("R-34", flow(tool())) == ("R-34", "MEDIUM", "tool", [10])
+    assert only("R-34", flow(tool(extra={"unattended": "true", "at_will": "true"}))) == ("R-34", "HIGH", "tool", [10])
 
 
 def test_r34_a_loop_without_an_end() -> None:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from halfway.inspection.formats import Given, Reader
+from halfway.inspection.formats.bash.words import program
 from halfway.inspection.formats.command_steps import Around, Line, steps_of
 from halfway.inspection.formats.commands import commands
 from halfway.inspection.formats.tool_hints import effect_of_tool, hints_of, is_dump
-from halfway.inspection.formats.wording import told_kinds
+from halfway.inspection.formats.wording import only_looks, told_kinds
 from halfway.inspection.knowledge.verbs import inferred
 from halfway.inspection.model import (
     Bearing,
@@ -42,6 +43,9 @@ _READING = frozenset({"Read", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "To
 _WRITING = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 _PINNED = re.compile(r"(?:@|==)\d|@sha256:|:\d[\w.]*$")
 _RUNNERS = frozenset({"npx", "uvx", "bunx", "pnpx", "docker", "pipx"})
+_ANYTHING = frozenset({"curl", "wget", "ssh", "python", "python3", "node", "bash", "sh", "eval"})
+_LOCAL = frozenset({"filesystem", "memory", "sequential-thinking", "sequentialthinking"})  # servers that keep to the own machine
+_TELLS = re.compile(r"(?i)(?:^|_)(?:documentation|docs|help|health|health_check|status|info|tree|version|ping|whoami)(?:_|$)")
 _BYPASSES = frozenset({"bypassPermissions", "dontAsk"})
 
 
@@ -71,7 +75,7 @@ class Agents:
             steps=tuple(steps),
             triggers=(Trigger(Starting.MANUAL, root.span),),
             notice_expected=False,
-            unread=tuple(step.opaque for step in steps if step.opaque is not None),
+            unread=tuple({step.opaque.what: step.opaque for step in reversed(steps) if step.opaque is not None}.values())[::-1],
             secrets=tuple(_secrets(source, root)),
             extra={
                 "asked": str(len(list(root.get("permissions", "ask").each()))),
@@ -130,6 +134,11 @@ def _step(source: Source, node: Node, name: str, effect: Effect | None, *, unatt
     )
 
 
+def _at_will(step: Step) -> Step:
+    """The step with the mark that nothing says what it will be."""
+    return replace(step, extra={**step.extra, "at_will": "true"})
+
+
 def _agent(told: str, *names: str) -> Effect:
     """What an agent does with a tool; of one whose name says that it looks, looking is inferred."""
     if names and all(inferred(name) is Kind.READ for name in names):
@@ -172,31 +181,56 @@ def _of_rule(source: Source, node: Node, given: Given, unattended: bool) -> Iter
     if tool == "Bash":
         yield from _of_command(source, node, inside, given, unattended)
     elif tool.startswith("mcp__"):
-        effect = _of_server(tool, given)
-        step = _step(source, node, name, effect or _agent(tool, tool.rpartition("__")[2]), unattended=unattended)
-        unread = Unread(quoted(tool), "What the tool {what} does was not given.", node.span)
-        yield step if effect is not None else replace(step, opaque=unread)
+        yield from _of_tool(source, node, tool, given, unattended)
     elif tool in _WRITING:
-        effect = Effect("", frozenset({Kind.FILE}), Repeat.SAFE, Reversible.UNKNOWN, tool)
-        yield _step(source, node, name, effect, unattended=unattended)
+        yield _step(source, node, name, _file(tool), unattended=unattended)
     elif tool not in _READING:
         yield _step(source, node, name, _agent(tool, tool), unattended=unattended)
+
+
+def _of_tool(source: Source, node: Node, tool: str, given: Given, unattended: bool) -> Iterator[Step]:
+    """A tool of a server; one that only looks by its name is passed over, as the own tools for looking are."""
+    server, _, short = tool.removeprefix("mcp__").rpartition("__")
+    name, effect = quoted(node.text, 80), _of_server(tool, given)
+    if effect is not None:
+        yield _step(source, node, name, effect, unattended=unattended)
+    elif server in _LOCAL:
+        yield _step(source, node, name, _file(tool), unattended=unattended)
+    elif not _looks(short or server):
+        # One server is one part that is missing, however many of its tools are named.
+        unread = Unread(_server(server or short), "The tools of {what} were not given.", node.span)
+        yield replace(_step(source, node, name, _agent(tool, short or server), unattended=unattended), opaque=unread)
+
+
+def _server(name: str) -> str:
+    return quoted(f"MCP {name}")
+
+
+def _looks(tool: str) -> bool:
+    return inferred(tool) is Kind.READ or only_looks(tool) or _TELLS.search(tool) is not None
+
+
+def _file(tool: str) -> Effect:
+    return Effect("", frozenset({Kind.FILE}), Repeat.SAFE, Reversible.UNKNOWN, quoted(tool, 80))
 
 
 def _of_command(source: Source, node: Node, inside: str, given: Given, unattended: bool) -> Iterator[Step]:
     """A command that may be run; what stands for the rest of it is left out."""
     text = re.sub(r"[:\s]*\*$", "", inside).strip()
     if not text:  # any command at all
-        yield _step(source, node, quoted(node.text, 80), _agent("Bash"), unattended=unattended)
+        yield _at_will(_step(source, node, quoted(node.text, 80), _agent("Bash"), unattended=unattended))
         return
     for command in commands(text):
         effect = given.knowledge.command(command.words)
         name = quoted(node.text, 80)
         if effect is not None and effect.outward:
             yield _step(source, node, name, replace(effect, kinds=effect.kinds | {Kind.AGENT}), unattended=unattended)
-        elif effect is None and command.words[0] in ("curl", "wget", "ssh", "python", "python3", "node", "bash", "sh", "eval"):
+        elif effect is None and command.script and program(command.words) is not None:
+            unread = Unread(quoted(command.script), "The script {what} was not given.", node.span)
+            yield replace(_step(source, node, name, _agent(text, text), unattended=unattended), opaque=unread)
+        elif effect is None and command.words[0] in _ANYTHING and len(command.words) == 1:
             # With arguments of its own choosing it can do anything.
-            yield _step(source, node, name, _agent(text, text), unattended=unattended)
+            yield _at_will(_step(source, node, name, _agent(text, text), unattended=unattended))
 
 
 def _of_server(tool: str, given: Given) -> Effect | None:
@@ -242,9 +276,11 @@ def _server_steps(source: Source, root: Node, given: Given) -> Iterator[Step]:
             tool = f"mcp__{name}__{node.text}"
             effect = _of_server(tool, given)
             step = _step(source, node, quoted(tool, 80), effect or _agent(tool, node.text), unattended=True)
-            yield step if effect else replace(step, opaque=Unread(quoted(tool), "What the tool {what} does was not given.", node.span))
+            yield (
+                step if effect else replace(step, opaque=Unread(_server(name), "The tools of {what} were not given.", node.span))
+            )
         place = next((server.get(key) for key in ("command", "url", "serverUrl") if server.get(key)), server)
-        unread = Unread(quoted(name), "The tools of the server {what} were not given.", place.span)
+        unread = Unread(_server(name), "The tools of {what} were not given.", place.span)
         step = _step(source, place, f"server {quoted(name, 60)}", _agent(f"MCP {name}"), unattended=False)
         extra = dict(step.extra) | ({"unpinned": "true"} if _is_unpinned(server) else {})
         yield replace(step, opaque=unread, span=Span(place.span.file, place.span.line, place.span.end, place.span.at), extra=extra)

@@ -200,6 +200,8 @@ def _marks(node: Element, effect: Effect | None, *, failing: bool) -> frozenset[
 def _repeaters(reading: _Reading, node: Element) -> Iterator[Repeater]:
     if node.name in ("userTask", "manualTask", "receiveTask", "intermediateCatchEvent", "task"):
         return
+    if reading.zeebe and node.name in _IN_PROCESS and not _has_job(node):
+        return  # without a type of job the engine takes no such diagram
     job = reading.zeebe and node.name != "callActivity"  # only what a worker does is tried again there
     if job or is_external(node) or _is_async(node):
         attempts, span = retries_of(node, reading.zeebe)
@@ -211,6 +213,11 @@ def _repeaters(reading: _Reading, node: Element) -> Iterator[Repeater]:
         yield Repeater(Repeating.LOOP, True, whole(bound), loop.span)
     # A person resolves the incident, and the activity is done again.
     yield Repeater(Repeating.UNIT_RERUN, False, None, node.span, default=True)
+
+
+def _has_job(node: Element) -> bool:
+    definition = node.first("taskDefinition")
+    return (definition is not None and bool(definition.get("type"))) or node.first("script", "calledDecision") is not None
 
 
 def _is_async(node: Element) -> bool:
@@ -242,11 +249,17 @@ def _may_hang(reading: _Reading, node: Element) -> bool:
 def _is_ended_around(process: Process, node: Element) -> bool:
     """Whether a timer ends all that an activity is a part of."""
     around = node.parent
-    while around is not None and around.name in SCOPES:
-        if _timer(process, around) is not None:
+    while around is not None:
+        if _timed_beside(around) or (around.name in SCOPES and _timer(process, around) is not None):
             return True
         around = around.parent
     return False
+
+
+def _timed_beside(around: Element) -> bool:
+    """Whether a part of its own begins by a timer, whatever is going on: it ends the rest, or tells of it."""
+    starts = [one.child("startEvent") for one in around.children if one.get("triggeredByEvent") == "true"]
+    return any(one is not None and one.child("timerEventDefinition") is not None for one in starts)
 
 
 def _is_reminded(process: Process, node: Element) -> bool:

@@ -125,7 +125,7 @@ def _repeaters(job: Node, pod: Node, schedule: Node) -> Iterator[Repeater]:
     policy = pod.get("restartPolicy")
     span = limit.span if limit.there else policy.span if policy.there else pod.span
     if tries > 0 or policy.text == "OnFailure":
-        yield Repeater(Repeating.RESTART, True, int(tries) + 1, span, default=not limit.there)
+        yield Repeater(Repeating.RESTART, True, int(tries) + 1, span, default=not limit.there and policy.text != "OnFailure")
     if schedule:
         yield Repeater(Repeating.SCHEDULE, True, None, schedule.span)
     yield Repeater(Repeating.UNIT_RERUN, False, None, job.span, default=True)

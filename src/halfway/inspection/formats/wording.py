@@ -141,6 +141,7 @@ _LOOKING = frozenset(
 
 _PART = re.compile(r"^[${]*(?:aws)?(?:lambda)?(?:function|fn)?[-_]?|(?:lambda)?(?:function|fn)?(?:arn|name)?[}]*$", re.IGNORECASE)
 _QUEUE_ITEM = frozenset(["process", "handle", "receive", "consume", "parse", "dequeue", "ingest"])  # what is done with a message of a queue
+_WORKS_OUT = frozenset(["calculate", "compute", "estimate", "count", "determine", "계산"])
 _LOOKS_FIRST = frozenset(
     [
         "check",
@@ -177,6 +178,8 @@ def only_looks(name: str) -> bool:
     """Whether a name begins with a word for looking, and has none of what may be lost, as `Get Price` and `List Buckets` do."""
     spoken = [word.lower() for word in _WORD.findall(name)]
     outs = spoken[1:2] in (["out"], ["in"])  # to check somebody out is no look
+    if spoken and spoken[0] in _WORKS_OUT:
+        return True  # what a payment comes to is worked out, whatever is done with it later
     return bool(spoken) and spoken[0] in _LOOKS_FIRST and not outs and not (frozenset(spoken) & (_MONEY | _NOTICE | _BACK))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Receiver, Repeating, Step
-from halfway.inspection.rules.common import OFFICIAL, found, kinds
+from halfway.inspection.rules.common import OFFICIAL, found, kinds, line, told
 
 ALLOWED = "An agent may do {what} by itself, as often as it decides, and nobody is asked."
 ENDLESS = "No limit is seen to the loop of {what}: neither a number of turns nor a person."
@@ -14,18 +14,27 @@ BOUNDED = "The turns of {what} are limited, but each of them may change somethin
 LIMITED = frozenset({"n8n"})
 """Here an agent ends after some turns also when the file does not say so."""
 _LIMITS = ("max_iterations", "max_turns", "max_steps", "budget")
+MOST_FACTS = 5
+FILE, AGENT = frozenset({Kind.FILE}), frozenset({Kind.AGENT})
 _UNKNOWN_TOOLS = frozenset({Kind.AGENT, Kind.UNKNOWN})
 
 
 def check(case: Case) -> Iterator[Finding]:
+    allowed: dict[Severity, list[Step]] = {}
     for step in case.ways.outward():
         if Mark.AGENT_LOOP not in step.marks or step.gate is not None or step.extra.get("unattended") == "false":
             continue
         bounded = case.flow.format in LIMITED or _is_bounded(step)
         severity = _severity(step, bounded)
-        if severity is not None:
-            text = BOUNDED if bounded else ALLOWED if "unattended" in step.extra else ENDLESS
-            yield found(RULE.id, severity, step, text, *step.facts)
+        if severity is not None and not bounded and "unattended" in step.extra:
+            allowed.setdefault(severity, []).append(step)
+        elif severity is not None:
+            yield found(RULE.id, severity, step, BOUNDED if bounded else ENDLESS, *step.facts)
+    for severity, steps in allowed.items():  # a list of what is allowed is one thing to look at
+        first, *others = steps
+        names = list(dict.fromkeys(told(one) for one in steps))
+        what = ", ".join(names[:MOST_FACTS]) + (f" (+{len(names) - MOST_FACTS})" if len(names) > MOST_FACTS else "")
+        yield found(RULE.id, severity, first, ALLOWED, *first.facts, *(line(one) for one in others[:MOST_FACTS]), what=what)
 
 
 def _severity(step: Step, bounded: bool) -> Severity | None:
@@ -33,8 +42,10 @@ def _severity(step: Step, bounded: bool) -> Severity | None:
         return Severity.MEDIUM  # at a project everybody sees it, and it can be closed
     if _is_grave(step):
         return Severity.HIGH if bounded else Severity.BLOCKER
+    if kinds(step) == FILE:
+        return None  # files of the machine are what an agent is there for
     if not bounded:
-        return Severity.HIGH
+        return Severity.MEDIUM if kinds(step) == AGENT and "unattended" in step.extra and "at_will" not in step.extra else Severity.HIGH
     return Severity.MEDIUM if kinds(step) - _UNKNOWN_TOOLS else None
 
 

@@ -23,6 +23,7 @@ _QUIET = re.compile(
     r"(?i)aggregat|calculat|comput|transform|\bparse|convert|validat|prepare.?prompt|extract|describe|translat(?!ions)|transcri|merge|union|cleans|unify"
     r"|normali[sz]|summari[sz]|thumbnail|logging|ensure|if.?not.?exists|symlink|hello|\bshow"
 )
+_WATCHES = re.compile(r"(?i)guard|block|protect|warn|remind|audit|check|lint|format|log")  # what a hook of an agent is there for
 _PRETENDS = re.compile(r"(?i)(?:^|[\s_:${./-])(?:mock|dummy|fake|stub|noop|no-op)")
 MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 UNKNOWN = frozenset({Kind.UNKNOWN})
@@ -62,7 +63,9 @@ def _is_handed_more(step: Step) -> bool:
 
 def _is_quiet(step: Step) -> bool:
     """Whether its name, its owner's words or what it is handed let nobody expect much: that it was not read is still worth a remark."""
-    return not QUIETED.isdisjoint(step.extra) or _QUIET.search(_called(step)) is not None
+    called = _called(step)
+    watches = "hook" in step.extra and _WATCHES.search(called) is not None
+    return watches or not QUIETED.isdisjoint(step.extra) or _QUIET.search(called) is not None
 
 
 def _called(step: Step) -> str:
