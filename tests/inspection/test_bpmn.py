@@ -1,7 +1,7 @@
 import pytest
 
 from halfway.inspection.formats.bpmn import READER
-from halfway.inspection.model import Bearing, Kind, Mark, OnError, Repeating, Starting
+from halfway.inspection.model import Bearing, Kind, Mark, OnError, Receiver, Repeating, Starting
 from halfway.inspection.source import Source, Unreadable
 from tests.inspection.small_knowledge import by_id, edges, given, only
 
@@ -116,14 +116,21 @@ def test_a_connector_ends_by_itself_and_a_worker_does_not() -> None:
     assert [(steps[name].timeout, steps[name].ends_after) for name in ("pay", "book")] == [(None, 40.0), (None, None)]
 
 
-def test_an_event_tells_another_process_and_a_task_that_sends_may_tell_a_person() -> None:
+def test_what_sends_tells_another_process_and_a_person_where_its_name_says_so() -> None:
     event = '<bpmn:endEvent id="over"><bpmn:extensionElements><zeebe:taskDefinition type="over"/></bpmn:extensionElements>'
     event += "<bpmn:messageEventDefinition/></bpmn:endEvent>"
     body = '<bpmn:startEvent id="s"/><bpmn:sequenceFlow id="f1" sourceRef="s" targetRef="over"/>'
-    given = [
-        by_id(only(READER, "e.bpmn", HEAD + body + one + TAIL))["over"].effect for one in (event, event.replace("endEvent", "sendTask"))
-    ]
-    assert [one.kinds for one in given if one] == [{Kind.UNKNOWN, Kind.ENQUEUE}, {Kind.UNKNOWN, Kind.NOTIFY}]
+    sends = event.replace("endEvent", "sendTask")
+    ones = (
+        event,
+        sends,
+        sends.replace('id="over"', 'id="over" name="Notify customer"'),
+        sends.replace('id="over"', 'id="over" name="Notify sales reps"'),
+    )
+    given = [by_id(only(READER, "e.bpmn", HEAD + body + one + TAIL))["over"].effect for one in ones]
+    queued, told = {Kind.UNKNOWN, Kind.ENQUEUE}, {Kind.UNKNOWN, Kind.NOTIFY}
+    assert [one.kinds for one in given if one] == [queued, queued, told, told]
+    assert [one.receiver for one in given if one][2:] == [Receiver.UNKNOWN, Receiver.TEAM]
 
 
 def test_a_process_that_is_called_is_not_tried_again_by_itself() -> None:
@@ -154,7 +161,7 @@ def test_a_person_decides_and_silence_is_taken_for_an_answer() -> None:
     <bpmn:sequenceFlow id="g2" sourceRef="late" targetRef="no"/>
     <bpmn:serviceTask id="no" name="Reject order" camunda:class="org.Reject"/>
     <bpmn:sequenceFlow id="g3" sourceRef="ask" targetRef="tell"/>
-    <bpmn:sendTask id="tell" camunda:asyncBefore="true"><bpmn:extensionElements>
+    <bpmn:sendTask id="tell" name="Send mail" camunda:asyncBefore="true"><bpmn:extensionElements>
       <camunda:failedJobRetryTimeCycle>R4/PT1M</camunda:failedJobRetryTimeCycle></bpmn:extensionElements></bpmn:sendTask>
     <bpmn:sequenceFlow id="g4" sourceRef="tell" targetRef="log"/>
     <bpmn:serviceTask id="log" camunda:class="org.Log"/>"""

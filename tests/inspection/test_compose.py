@@ -121,7 +121,7 @@ def test_jobs_of_a_cluster() -> None:
     )
     assert (first.unit, first.scope, first.span.line, first.timeout) == ("close", "close", 22, 120.0)
     assert [(one.kind, one.bound, one.default) for one in first.repeaters] == [
-        (Repeating.RESTART, 7, True),
+        (Repeating.RESTART, 7, False),  # `OnFailure` is written
         (Repeating.SCHEDULE, None, False),
         (Repeating.UNIT_RERUN, None, True),
     ]

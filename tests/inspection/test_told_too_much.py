@@ -245,6 +245,36 @@ def main():
 if __name__ == "__main__":
     main()
 """
+PUT = """
+{{"StartAt": "A", "States": {{"A": {{"Type": "Task", "Resource": "${{DDBPut}}", "TimeoutSeconds": 9, "End": true,
+  "Parameters": {{"TableName": "t", "{item}": {{"Id": {{"S.$": "$.id"}}}}}},
+  "Retry": [{{"ErrorEquals": ["States.ALL"], "MaxAttempts": 3}}]}}}}}}
+"""
+ACTIVITY = """
+{{"StartAt": "A", "States": {{"A": {{"Type": "Task", "Resource": "arn:aws:states:eu-west-1:1:activity:{name}", "End": true}}}}}}
+"""
+ZEEBE = """
+<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:zeebe="http://camunda.org/schema/zeebe/1.0">
+  <process id="p" isExecutable="true">
+    <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="a"/>
+    <serviceTask id="a" name="Book"><extensionElements><zeebe:taskDefinition type="{type}"/></extensionElements></serviceTask>
+    {beside}
+  </process>
+</definitions>
+"""
+TIMED = """<subProcess id="x" triggeredByEvent="true"><startEvent id="xs"><timerEventDefinition><timeDuration>PT5M</timeDuration>
+  </timerEventDefinition></startEvent></subProcess>"""
+ASKED_LATE = """
+<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:camunda="http://camunda.org/schema/1.0/bpmn">
+  <process id="p" isExecutable="true">
+    <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="a"/>
+    <userTask id="a" name="Approve order" camunda:assignee="kim"/>
+    <boundaryEvent id="b" attachedToRef="a"><timerEventDefinition><timeDuration>P2D</timeDuration></timerEventDefinition></boundaryEvent>
+    <sequenceFlow id="f2" sourceRef="b" targetRef="c"/>
+    <{kind} id="c" name="Approve by the head" camunda:class="shop.Approve"/>
+  </process>
+</definitions>
+"""
 ONLY_OF_PULLS = """- run: gh issue comment 1 --body x
   if: github.event_name == 'pull_request' && (needs.a.outputs.b == '' || needs.a.outputs.c == '')
 """
@@ -342,6 +372,21 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
          .replace("serviceTask", "endEvent"), "R-15"),
         ("p.bpmn", CAUGHT.format('errorRef="duplicate"'), "R-01 R-02"),
         ("p.bpmn", task('camunda:asyncBefore="true"', ""), "R-44"),
+        # what sends to another process; a log; what nothing leads to, or no worker takes; a part that begins by a timer; a job behind it
+        ("p.bpmn", task("camunda:expression=\"${runtimeService.createMessageCorrelation('paid').correlate()}\"", ""), "R-44 R-32 R-06"),
+        ("p.bpmn", task('name="Send fax" camunda:delegateExpression="${logger}" camunda:asyncBefore="true"', ""), "R-44 R-01 R-02"),
+        ("p.bpmn", task('camunda:class="shop.Charge" camunda:asyncBefore="true"', "").replace('targetRef="t"', 'targetRef="u"'), "R-44 R-01"),
+        ("p.bpmn", ZEEBE.format(type="", beside=""), "R-01 R-02"),
+        ("p.bpmn", ZEEBE.format(type="charge", beside=TIMED), "R-15"),
+        ("p.bpmn", task('camunda:class="shop.Charge" camunda:asyncAfter="true"', ""), "R-01 R-02"),
+        ("p.bpmn", ASKED_LATE.format(kind="userTask"), "R-33"),
+        # only errors of its own have a way; what was given up is not done again; a row; a person answers; a check; no mail is sent
+        ("x.asl.json", ROUTED.format(next="B", caught="C").replace("States.ALL", "OutOfStock"), "R-14"),
+        ("x.asl.json", RETRYING.format(state="Book", function="${Booking}").replace("States.ALL", "States.TaskFailed"), "R-14"),
+        ("x.asl.json", PUT.format(item="Item"), "R-01 R-44"),
+        ("x.asl.json", ACTIVITY.format(name="HumanApproval"), "R-44"),
+        ("x.asl.json", RETRYING.format(state="IAM Check", function="${CheckA}"), "R-01"),
+        ("x.asl.json", CAUSED.format(state="EmailExtractor"), "R-32"),
         # a server that everybody knows, told its settings; a run of tests without anything to reach out with
         ("docker-compose.yml", SERVICE.format(command="--storage.path=/data").replace("acme/web", "prom/prometheus"), "R-44"),
         ("docker-compose.yml", SERVICE.format(command="npx mocha dist/tests.js"), "R-44"),
@@ -472,6 +517,16 @@ def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
         ("x.asl.json", ROUTED.format(next="B", caught="C"), "R-14"),
         ("x.asl.json", CHILD.format(key="AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID"), "R-01"),
         ("p.bpmn", task('camunda:type="external" camunda:topic="charge"', ""), "R-15"),
+        ("p.bpmn", task("camunda:expression=\"${mails.send('paid')}\"", ""), "R-44"),
+        ("p.bpmn", task('name="Send fax" camunda:delegateExpression="${fax}" camunda:asyncBefore="true"', ""), "R-02"),
+        ("p.bpmn", task('camunda:class="shop.Charge" camunda:asyncBefore="true"', ""), "R-01"),
+        ("p.bpmn", ZEEBE.format(type="charge", beside=""), "R-02"),
+        ("p.bpmn", ZEEBE.format(type="charge", beside=""), "R-15"),
+        ("p.bpmn", ASKED_LATE.format(kind="serviceTask"), "R-33"),
+        ("x.asl.json", RETRYING.format(state="Book", function="${Booking}"), "R-14"),
+        ("x.asl.json", PUT.format(item="Row"), "R-44"),
+        ("x.asl.json", ACTIVITY.format(name="Restock"), "R-44"),
+        ("x.asl.json", RETRYING.format(state="IAM Change", function="${ChangeA}"), "R-01"),
         ("p.bpmn", CAUGHT.format(""), "R-01"),
         ("p.bpmn", task('camunda:class="shop.Charge" camunda:asyncBefore="true"', ""), "R-44"),
         ("docker-compose.yml", SERVICE.format(command="restock --all").replace("acme/web", "prom/prometheus"), "R-44"),

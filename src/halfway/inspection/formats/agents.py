@@ -276,9 +276,7 @@ def _server_steps(source: Source, root: Node, given: Given) -> Iterator[Step]:
             tool = f"mcp__{name}__{node.text}"
             effect = _of_server(tool, given)
             step = _step(source, node, quoted(tool, 80), effect or _agent(tool, node.text), unattended=True)
-            yield (
-                step if effect else replace(step, opaque=Unread(_server(name), "The tools of {what} were not given.", node.span))
-            )
+            yield (step if effect else replace(step, opaque=Unread(_server(name), "The tools of {what} were not given.", node.span)))
         place = next((server.get(key) for key in ("command", "url", "serverUrl") if server.get(key)), server)
         unread = Unread(_server(name), "The tools of {what} were not given.", place.span)
         step = _step(source, place, f"server {quoted(name, 60)}", _agent(f"MCP {name}"), unattended=False)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from halfway.inspection.formats.wording import bearing, named, opaque_effect
+from halfway.inspection.formats.wording import bearing, is_approval, named, opaque_effect
 from halfway.inspection.knowledge import Knowledge
 from halfway.inspection.model import Bearing, Effect, Identity, Kind, Receiver, Repeat, Unread
 from halfway.inspection.quoting import quoted
@@ -37,6 +37,11 @@ def effect_of(node: Node, knowledge: Knowledge) -> Effect | None:
     service = _service(resource)
     if service in ("http:invoke", "apigateway:invoke"):
         return _request(node, knowledge, name)
+    if _asks_person(node):
+        return None
+    row = _row(node) if not service else ""
+    if row:
+        return knowledge.node(NAME, f"arn:aws:states:::dynamodb:{row}")
     if opaque_of(node) is not None:
         return opaque_effect(quoted(service or resource), name, _function(node))
     found = knowledge.node(NAME, resource)
@@ -70,8 +75,23 @@ def opaque_of(node: Node) -> Unread | None:
     service = _service(resource.text)
     if service and service != "lambda:invoke" and not service.endswith("lambda:invoke") and not service.startswith("activity:"):
         return None
-    what = _function(node) or resource.text
+    if _asks_person(node) or (not service and _row(node)):
+        return None  # a template puts the service in
+    what = _function(node) or (_name(node) if service.endswith("lambda:invoke") else resource.text)
     return Unread(quoted(what), "The code of {what} was not given.", resource.span)
+
+
+def _asks_person(node: Node) -> bool:
+    """Whether it waits for the answer of a person, whom no code stands for."""
+    return ":activity:" in node.get("Resource").text and is_approval(f"{_name(node)} {node.get('Resource').text}")
+
+
+def _row(node: Node) -> str:
+    """What is done to a row, where the service is a name that a template fills and what it is given shows it."""
+    given = given_to(node)
+    if not given.get("TableName") or not _GAPS.search(node.get("Resource").text):
+        return ""
+    return "putItem" if given.get("Item") else "updateItem" if given.get("UpdateExpression") else ""
 
 
 def ends_by_itself(node: Node) -> bool:

@@ -87,7 +87,8 @@ class Bpmn:
 
 def _flow(reading: _Reading) -> Flow:
     process, element = reading.process, reading.process.element
-    steps = [_step(reading, node, order) for order, node in enumerate(process.nodes) if node.name in ACTIVITIES or _is_message(node)]
+    nodes = [node for node in process.nodes if (node.name in ACTIVITIES or _is_message(node)) and not _is_left_over(process, node)]
+    steps = [_step(reading, node, order) for order, node in enumerate(nodes)]
     edges = connected(process, frozenset(step.id for step in steps))
     steps = list(_in_units(steps, edges, reading))
     return Flow(
@@ -125,11 +126,19 @@ def _is_bare(process: Element) -> bool:
     return bool(tasks) and not any(one.first("extensionElements") or any(map(one.get, _IMPLEMENTED_BY)) for one in tasks)
 
 
+def _is_left_over(process: Process, node: Element) -> bool:
+    """Whether nothing leads to it, where the process says how it begins."""
+    alone = node.get("id") not in process.reached and node.get("isForCompensation") != "true" and node.parent is process.element
+    return alone and any(one.name == "startEvent" for one in process.element.children) and bool(process.reached)
+
+
 def _is_message(node: Element) -> bool:
     """Whether an event sends something, or waits for something."""
     if node.name in ("intermediateThrowEvent", "endEvent"):
         return node.child("messageEventDefinition") is not None
-    return node.name == "intermediateCatchEvent" and node.child("messageEventDefinition", "signalEventDefinition") is not None
+    # A timer only waits; but where it stands, the engine saves.
+    waited = ("messageEventDefinition", "signalEventDefinition", "timerEventDefinition", "conditionalEventDefinition")
+    return node.name == "intermediateCatchEvent" and node.child(*waited) is not None
 
 
 # ── one step ──
@@ -200,7 +209,7 @@ def _marks(node: Element, effect: Effect | None, *, failing: bool) -> frozenset[
 def _repeaters(reading: _Reading, node: Element) -> Iterator[Repeater]:
     if node.name in ("userTask", "manualTask", "receiveTask", "intermediateCatchEvent", "task"):
         return
-    if reading.zeebe and node.name in _IN_PROCESS and not _has_job(node):
+    if reading.zeebe and node.name != "callActivity" and not _has_job(node):
         return  # without a type of job the engine takes no such diagram
     job = reading.zeebe and node.name != "callActivity"  # only what a worker does is tried again there
     if job or is_external(node) or _is_async(node):
@@ -221,7 +230,8 @@ def _has_job(node: Element) -> bool:
 
 
 def _is_async(node: Element) -> bool:
-    return any(node.get(key) == "true" for key in ("asyncBefore", "asyncAfter", "async"))
+    """Whether a job of its own does it; asyncAfter makes one of what comes after it."""
+    return any(node.get(key) == "true" for key in ("asyncBefore", "async"))
 
 
 def _timer(process: Process, node: Element) -> tuple[float | None, Element] | None:
@@ -239,6 +249,7 @@ def _may_hang(reading: _Reading, node: Element) -> bool:
     """Whether nothing ends it or tells of it, where a timer could; events, and code inside the engine, have no place for one."""
     if (
         node.name in ("intermediateThrowEvent", "endEvent")
+        or node.child("timerEventDefinition") is not None
         or _is_reminded(reading.process, node)
         or _is_ended_around(reading.process, node)
     ):
@@ -279,7 +290,8 @@ def _gate(reading: _Reading, node: Element, timer: tuple[float | None, Element] 
     answers = False
     if timer is not None:
         targets = reading.process.after(timer[1])
-        answers = any(is_decision(target.get("name")) for target in targets)
+        # Whom it is handed over to still decides.
+        answers = any(is_decision(target.get("name")) for target in targets if target.name != "userTask")
     kind = "approval" if waits or is_approval(node.get("name")) else "user_task"
     return Gate(
         kind,

@@ -35,6 +35,7 @@ class Process:
     nodes: tuple[Element, ...]
     links: Links
     conditions: Mapping[str, str]
+    reached: frozenset[str]  # from where it begins
     failing: frozenset[str]
     cyclic: frozenset[str]
     called: frozenset[str]  # the ids of processes in the same file
@@ -91,6 +92,7 @@ def process_of(element: Element, called: frozenset[str]) -> Process:
         nodes=tuple(nodes[name] for name in order),
         links=links,
         conditions=conditions,
+        reached=reached,
         failing=reached - succeeding,
         cyclic=cyclic_names(links),
         called=called,

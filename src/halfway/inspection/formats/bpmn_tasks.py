@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.wording import bearing, named, opaque_effect
 from halfway.inspection.formats.xml_tree import Element
 from halfway.inspection.knowledge import Knowledge
-from halfway.inspection.model import Bearing, Effect, Identity, Kind, Repeat, Reversible, Span, Unread
+from halfway.inspection.model import Bearing, Effect, Identity, Kind, Receiver, Repeat, Reversible, Span, Unread
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import whole
 
@@ -17,6 +18,12 @@ _KEY = re.compile(r"(?i)(?:x-)?idempotency[-_]?key|paypal-request-id|x-nc-api-id
 _STABLE = re.compile(r"(?i)businessKey|process_?instance(?:Key|Id)|[:+=]\s*[a-z_]|\$\{\w")
 _OWN_VARIABLE = re.compile(
     r"^[$#]\{\s*(?:execution\.(?:set|get|remove)Variable(?:Local)?\(|(?:true|false|null|\d+|'[^']*')\s*\}$)|(?:^|\.)(?i:no-?op|do-?nothing)\w*$"
+)
+# Messages to a process of the same engine; a delegate that only writes a log.
+_CORRELATES = re.compile(r"\.(?:createMessageCorrelation|messageEventReceived|correlateMessage|signalEventReceived|createSignalEvent)\(")
+_LOGS = re.compile(r"(?:^|[.{])(?i:logg(?:er|ing)\w*)\}?$")
+_STAFF = re.compile(
+    r"(?i)\b(?:sales reps?|managers?|team|staff|admins?|operations|employees?|back ?office|support agents?|담당자|관리자)\b"
 )
 _CODE = ("type", "topic", "class", "delegateExpression", "expression")
 
@@ -41,14 +48,16 @@ def effect_of(node: Element, knowledge: Knowledge) -> Effect:
                 return found
         return opaque_effect(quoted(f"request {url}"), name, url)
     code, _ = _code(node)
-    if _OWN_VARIABLE.search(code):
+    if _CORRELATES.search(code):
+        return Effect("", frozenset({Kind.ENQUEUE}), Repeat.UNKNOWN, Reversible.UNKNOWN, quoted(code), certain=False)
+    if _OWN_VARIABLE.search(code) or _LOGS.search(code):
         return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, quoted(code), certain=True)
     effect = opaque_effect(quoted(code or name), name, code)
     if node.name in ("sendTask", "intermediateThrowEvent", "endEvent"):
-        # An event tells another process; a task that sends may write to a person.
-        kind = Kind.NOTIFY if node.name == "sendTask" else Kind.ENQUEUE
-        return Effect("", effect.kinds | {kind}, effect.repeat, effect.reversible, effect.told, certain=False)
-    return effect
+        # It tells another process or service; that it writes to a person only its name can say.
+        kinds = effect.kinds if Kind.NOTIFY in effect.kinds else effect.kinds | {Kind.ENQUEUE}
+        effect = Effect("", kinds, effect.repeat, effect.reversible, effect.told, certain=False)
+    return replace(effect, receiver=Receiver.TEAM) if Kind.NOTIFY in effect.kinds and _STAFF.search(name) else effect
 
 
 def opaque_of(node: Element, here: frozenset[str], given: Given) -> Unread | None:
@@ -62,7 +71,7 @@ def opaque_of(node: Element, here: frozenset[str], given: Given) -> Unread | Non
             return None
         return Unread(quoted(what), "The process {what} was not given.", node.span)
     code, span = _code(node)
-    if _OWN_VARIABLE.search(code) or not code:
+    if not code or any(own.search(code) for own in (_OWN_VARIABLE, _LOGS, _CORRELATES)):
         return None  # without any there is no part to be given
     return Unread(quoted(code), "The code of {what} was not given.", span)
 

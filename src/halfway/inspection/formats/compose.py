@@ -26,6 +26,7 @@ _SERVERS = re.compile(
 )
 _TESTS = re.compile(r"^(?:npx |pnpm |yarn |uv run |poetry run )?(?:mocha|jest|vitest|playwright|pytest|rspec|phpunit|karma|cypress)\b")
 _DEFAULT = re.compile(r"\$\{\w+:?-([^{}]*)\}")
+_STAYS = re.compile(r"(?i)(?:^|[\s_./-])(?:agent|server|daemon|listener|proxy|gateway|gotenberg|tika)s?(?:$|[\s_./-])")
 _OFELIA = re.compile(r"^ofelia\.(job-(?:exec|run|local|service-run))\.([\w.-]+)\.([\w-]+)$")
 
 
@@ -163,7 +164,11 @@ def _steps(source: Source, name: str, service: Node, given: Given, first: int) -
     facts = tuple(source.fact(repeater.span) for repeater in repeaters)
     by_hand = Repeater(Repeating.UNIT_RERUN, False, None, service.span, default=True)
     extra = {key: said for key in ("restart", "stop_grace_period") if (said := service.get(key).text)}
-    if any(service.get(key) for key in ("ports", "expose", "healthcheck")) or _SERVERS.search(image):
+    if (
+        any(service.get(key) for key in ("ports", "expose", "healthcheck"))
+        or _SERVERS.search(image)
+        or _STAYS.search(f"{name} {place.text}")
+    ):
         extra["serves"] = "true"  # it waits for others; what has work of its own comes to an end
     around = Around(unit=name, repeaters=(*repeaters, by_hand), facts=facts, opaque_image=unread, extra=extra)
     # A service is there to stay, and nobody waits for the end of a job: the missing limit of time is no weakness of either.

@@ -210,7 +210,15 @@ def _task(state: State, machine: Machine, found: _Found, given: Given, order: in
     known = timeout is not None or (known and not ends_by_itself(node) and (waits or ".sync" in resource.text))
     whole = found.root.get("TimeoutSeconds").number if timeout is None else None
     heartbeat = node.get("HeartbeatSeconds")
-    extra = {"resource": resource.text, "branch": "failure" if state.name in machine.failing else "", "limit": "whole" if whole else ""}
+    final = timeout is not None and not any(
+        _over_timeout(retry) for place in (state, *state.parents) for retry in place.node.get("Retry").each()
+    )
+    extra = {
+        "resource": resource.text,
+        "branch": "failure" if state.name in machine.failing else "",
+        "limit": "whole" if whole or final else "",
+        "answered": "by errors of its own" if _own_errors(state) else "",
+    }
     if waits:
         extra |= {"waits": "task_token", "heartbeat": heartbeat.text}
     span = resource.span if resource.there else node.span
@@ -263,6 +271,22 @@ def _repeaters(state: State, machine: Machine, found: _Found) -> Iterator[Repeat
         yield Repeater(Repeating.REDELIVERY, True, None, found.express.span, default=True)
     # A person may redrive an execution from the state that failed, or start it again.
     yield Repeater(Repeating.UNIT_RERUN, False, None, state.node.span, default=True)
+
+
+def _over_timeout(retry: Node) -> bool:
+    """Whether a retry is also one of what was given up: `States.TaskFailed` stands for all but that."""
+    return not {error.text for error in retry.get("ErrorEquals").each()}.isdisjoint(_TIMEOUTS - {"States.TaskFailed"})
+
+
+def _own_errors(state: State) -> bool:
+    """Whether only errors that the code itself throws have a way of their own: each of these is an answer."""
+    caught = [
+        error.text
+        for place in (state, *state.parents)
+        for catch in place.node.get("Catch").each()
+        for error in catch.get("ErrorEquals").each()
+    ]
+    return bool(caught) and not any(error.startswith(("States.", "Lambda.", "Sandbox.")) for error in caught)
 
 
 def _timeout(node: Node, source: Source) -> tuple[float | None, bool, list[Fact]]:

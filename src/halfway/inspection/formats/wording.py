@@ -140,7 +140,16 @@ _LOOKING = frozenset(
 
 
 _PART = re.compile(r"^[${]*(?:aws)?(?:lambda)?(?:function|fn)?[-_]?|(?:lambda)?(?:function|fn)?(?:arn|name)?[}]*$", re.IGNORECASE)
-_QUEUE_ITEM = frozenset(["process", "handle", "receive", "consume", "parse", "dequeue", "ingest"])  # what is done with a message of a queue
+_SENT = frozenset(["mail", "email", "emails", "sms", "message", "메일", "문자"])
+_SENDING = frozenset(
+    ["send", "sends", "sending", "sender", "post", "publish", "deliver", "write", "reply", "forward", "발송", "전송", "보내기"]
+)
+_WITH_TEXT = frozenset([
+    "process", "handle", "receive", "consume", "parse", "dequeue", "ingest", "extract", "extractor", "find", "crawl", "template", "address",
+    "classify", "analyze", "analyse", "read", "reader", "fetch", "filter", "store", "save", "archive", "delete",
+])  # fmt: skip
+_STARTING = frozenset(["execute", "call", "run", "invoke", "perform", "do"])
+_LOOKS_LAST = frozenset(["check", "checks", "checker", "lookup", "validation", "validator", "verification", "inquiry", "detector"])
 _WORKS_OUT = frozenset(["calculate", "compute", "estimate", "count", "determine", "계산"])
 _LOOKS_FIRST = frozenset(
     [
@@ -157,6 +166,7 @@ _LOOKS_FIRST = frozenset(
         "count",
         "show",
         "display",
+        "retrieve",
         "조회",
         "확인",
         "검증",
@@ -169,14 +179,26 @@ def told_kinds(*names: str) -> frozenset[Kind]:
     found = frozenset(word for name in names for word in words(name))
     if found & _LOOKING:
         return frozenset()
-    if found & _QUEUE_ITEM:
-        found -= {"message"}
+    if not any(map(_sends, names)):
+        found -= _SENT
     return frozenset(kind for kind, spoken in ((Kind.MONEY, _MONEY), (Kind.NOTIFY, _NOTICE)) if found & spoken)
+
+
+def _sends(name: str) -> bool:
+    """Whether a name speaks of sending a message, and not of what is done with one: `Email customer`, `Confirmation mail`."""
+    spoken = [word.lower() for word in _WORD.findall(_PART.sub("", name))]
+    if not spoken or frozenset(spoken) & _WITH_TEXT:
+        return False
+    return bool(frozenset(spoken) & _SENDING) or spoken[0] in _SENT - {"message"} or spoken[-1] in _SENT
 
 
 def only_looks(name: str) -> bool:
     """Whether a name begins with a word for looking, and has none of what may be lost, as `Get Price` and `List Buckets` do."""
     spoken = [word.lower() for word in _WORD.findall(name)]
+    while len(spoken) > 1 and spoken[0] in _STARTING and (spoken[1] in _LOOKS_FIRST or spoken[1] in _WORKS_OUT):
+        spoken = spoken[1:]
+    if len(spoken) > 1 and spoken[-1] in _LOOKS_LAST:
+        return not frozenset(spoken) & (_MONEY | _NOTICE | _BACK)
     outs = spoken[1:2] in (["out"], ["in"])  # to check somebody out is no look
     if spoken and spoken[0] in _WORKS_OUT:
         return True  # what a payment comes to is worked out, whatever is done with it later

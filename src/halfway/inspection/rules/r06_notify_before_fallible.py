@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Receiver, Repeat, Step
-from halfway.inspection.rules.common import found, kinds, line, only_tells, outward, stops, tells_team
+from halfway.inspection.rules.common import found, kinds, line, only_tells, outward, stops, tells_team, told
 
 CUSTOMER = "When {later} fails, or is never reached, a customer has been told by {what} already, and a repeat tells it again."
 TEAM = "When {later} fails, or is never reached, the team has been told by {what} already, and a repeat tells it again."
@@ -21,9 +21,9 @@ def check(case: Case) -> Iterator[Finding]:
     for step in ways.outward():
         if not _tells(step) or step.marks & {Mark.FAILURE_NOTICE, Mark.RECOVERY, Mark.WAIT}:  # who waits for an answer asks
             continue
-        later = next((one for one in ways.after(step) if one.id in told_of), None)
+        later = next((one for one in ways.after(step) if one.id in told_of and told(one) != told(step)), None)
         if later is not None:
-            severity = Severity.MEDIUM if tells_team(step) or (_is_beside(step) and _is_kept_up(later)) else Severity.HIGH
+            severity = Severity.MEDIUM if _is_inside(step) or (_is_beside(step) and _is_kept_up(later)) else Severity.HIGH
             yield found(RULE.id, severity, step, _text(step), line(later), later=later)
 
 
@@ -40,6 +40,11 @@ def _is_told_of(later: Step) -> bool:
     if "logs" in later.extra:
         return False
     return outward(later) and stops(later) and not only_tells(later) and not later.marks & {Mark.CLAIM, Mark.CURSOR}
+
+
+def _is_inside(step: Step) -> bool:
+    """Whether it goes to the own people, whatever else it may do."""
+    return tells_team(step) or (step.effect is not None and step.effect.receiver is Receiver.TEAM)
 
 
 def _is_beside(step: Step) -> bool:

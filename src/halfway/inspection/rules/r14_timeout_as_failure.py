@@ -37,13 +37,12 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _booked(ways: Ways, step: Step) -> Step | None:
     """The first step on the way of its failure that takes it for not done; who looks before is asking, not booking."""
-    going_on = {one.id for one in ways.following(step)}  # what comes in any case does not take it for failed
-    ways_out = [one for one in ways.failing_first(step) if one.id not in going_on]
+    ways_out = ways.failing_first(step)
     waiting, seen = [one for one in ways_out if not _decided(step, one) and not _takes_back(step, one)], {step.id}
     while waiting:
         one = waiting.pop(0)
-        if one.id in seen or _looks(ways, step, one):
-            continue
+        if one.id in seen or _looks(ways, step, one) or ways.is_after(step, one):
+            continue  # what comes in any case does not take it for failed
         seen.add(one.id)
         if _books(one):
             return one

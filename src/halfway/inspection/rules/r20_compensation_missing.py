@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Mark, Step
+from halfway.inspection.model import Kind, Mark, Repeat, Step
 from halfway.inspection.rules.common import found, is_row, kinds, line, outward, stops
 from halfway.inspection.rules.undoing import matters_later, undoable
 
@@ -17,13 +17,18 @@ def check(case: Case) -> Iterator[Finding]:
     ways = case.ways
     recovered = {one.id for one in ways.steps if any(Mark.RECOVERY in back.marks for back in ways.failing(one))}
     for step in ways.outward():
-        if not undoable(step) or step.undo is not None or Mark.RECOVERY in step.marks:
+        if not undoable(step) or step.undo is not None or Mark.RECOVERY in step.marks or _stays_true(step):
             continue
         if ways.is_aside(step):
             continue  # it is part of how a failure is dealt with
         finding = _at(case, step, recovered)
         if finding is not None:
             yield finding
+
+
+def _stays_true(step: Step) -> bool:
+    """Whether it only sets what a row of one's own says of the way so far."""
+    return is_row(step) and step.effect is not None and step.effect.repeat in (Repeat.SAFE, Repeat.MERGES)
 
 
 def _at(case: Case, step: Step, recovered: Collection[str]) -> Finding | None:
