@@ -375,7 +375,7 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         # what sends to another process; a log; what nothing leads to, or no worker takes; a part that begins by a timer; a job behind it
         ("p.bpmn", task("camunda:expression=\"${runtimeService.createMessageCorrelation('paid').correlate()}\"", ""), "R-44 R-32 R-06"),
         ("p.bpmn", task('name="Send fax" camunda:delegateExpression="${logger}" camunda:asyncBefore="true"', ""), "R-44 R-01 R-02"),
-        ("p.bpmn", task('camunda:class="shop.Charge" camunda:asyncBefore="true"', "").replace('targetRef="t"', 'targetRef="u"'), "R-44 R-01"),
+        ("p.bpmn", task('camunda:class="shop.Pay" camunda:asyncBefore="true"', "").replace('targetRef="t"', 'targetRef="u"'), "R-44 R-02"),
         ("p.bpmn", ZEEBE.format(type="", beside=""), "R-01 R-02"),
         ("p.bpmn", ZEEBE.format(type="charge", beside=TIMED), "R-15"),
         ("p.bpmn", task('camunda:class="shop.Charge" camunda:asyncAfter="true"', ""), "R-01 R-02"),
