@@ -277,6 +277,14 @@ def test_an_action_is_explained_with_its_sources() -> None:
     assert "github.release  It tells people something. It publishes; what is out cannot be made different." in lines
 
 
+def test_a_rule_is_explained_by_its_id() -> None:
+    shown = inspect("--explain", "r-44")
+    assert (shown.exit_code, shown.stdout.splitlines()[0]) == (0, "R-44 unreadable-consequential")
+    assert "Give that part to the inspection as well" in shown.stdout
+    assert "Give that part" not in inspect("--explain", "R-44", "--lang", "ko").stdout
+    assert inspect("--explain", "R-99").exit_code == 2
+
+
 def test_an_explanation_in_korean_has_no_line_of_english(flows: Path) -> None:
     shown = inspect("--explain", "gh release create", "--lang", "ko").stdout.splitlines()
     assert shown[0] == "github.release"

@@ -58,7 +58,7 @@ FORMATS = click.Choice(["text", "md", "json", "sarif"])
     "--explain",
     "action",
     metavar="ACTION",
-    help="Only say what is known about an action of a vendor, by its id or as a card names it; list: about which.",
+    help="Only say what is known about an action of a vendor, by its id or as a card names it, or about a rule (R-44); list: about which.",
 )
 @common
 def inspect(
@@ -142,6 +142,11 @@ def _explain(words: str) -> None:
     if words == LIST:
         for id, does in listed(known):
             click.echo(f"{id}  {' '.join(said(one) for one in does)}")
+        return
+    rule = next((one for one in all_rules() if one.id == words.strip().upper()), None)
+    if rule is not None:
+        click.echo(f"{rule.id} {rule.name}")
+        click.echo("\n".join(_(text) for text in (rule.title, rule.why, rule.fix)))
         return
     found = find(known, words)
     if found is None:
