@@ -418,3 +418,240 @@ def test_a_handler_that_answers_the_caller_tells_of_the_failure(tmp_path: Path, 
 def test_an_entry_to_which_nobody_is_invited_tells_nobody(tmp_path: Path, guests: list[str], rule: bool) -> None:
     text = scenario(module(1, "gateway:CustomWebHook"), module(2, "google-calendar:createAnEvent", {"summary": "x", "attendees": guests}))
     assert ("R-32" in told(tmp_path, "x.json", text)) is rule
+
+
+# ── rows that only tell, failures that are asked for ──
+
+CHARGE = made("Pay", "httpRequest", {"url": "https://pay.shop.example/charges", "method": "POST"})
+ASKS_EMPTY: dict[str, object] = {"conditions": {"string": [{"value1": "={{ $json.id }}", "operation": "isEmpty"}]}}
+
+
+def row(name: str, table: str, operation: str = "create", **columns: str) -> Node:
+    at = {"base": {"__rl": True, "mode": "id", "value": "app1"}, "table": {"__rl": True, "mode": "id", "value": table}}
+    return made(name, "airtable", {"resource": "record", "operation": operation, **at, "columns": {"value": columns}}, typeVersion=2)
+
+
+def search(table: str, **more: object) -> Node:
+    at = {"base": {"__rl": True, "mode": "id", "value": "app1"}, "table": {"__rl": True, "mode": "id", "value": table}}
+    return made("Find", "airtable", {"resource": "record", "operation": "search", **at, **more}, typeVersion=2)
+
+
+@pytest.mark.parametrize(("looks", "writes", "rule"), [("t1", "t1", True), ("t2", "t1", False), ("REPLACE_ME", "REPLACE_ME", False)])
+def test_a_row_that_nothing_reads_keeps_nothing_away(tmp_path: Path, looks: str, writes: str, rule: bool) -> None:
+    text = drawn(HOOK, search(looks), row("Case", writes, Status="Done"), CHARGE)
+    assert ("R-18" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(("name", "rule"), [("Log it", False), ("Order it", True)])
+def test_a_line_of_a_log_is_not_lost_work(tmp_path: Path, name: str, rule: bool) -> None:
+    text = drawn(HOOK, search("t1"), row("Case", "t1", Status="Done"), row(name, "t3", What="x"))
+    assert ("R-18" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(("table", "retry"), [("AuditLog", "LOW"), ("Catalog", "HIGH")])
+def test_two_lines_of_a_log_do_no_harm(tmp_path: Path, table: str, retry: str) -> None:
+    found = told(tmp_path, "x.json", drawn(HOOK, row("Write", table, What="x") | {"retryOnFail": True}))
+    assert found["R-01"] == [retry]
+    assert ("R-39" in found) is (retry == "HIGH")
+
+
+@pytest.mark.parametrize(
+    ("code", "rule"),
+    [
+        ("const r = $input.first().json;\nif (r.error) { return [{ json: { ok: false } }]; }\nreturn [{ json: { ok: true } }];", False),
+        ("const r = $input.first().json;\nif (r && r.id) { return [r]; }\nreturn [{ json: {} }];", False),
+        ("const r = $input.first().json;\nconsole.error('x');\nreturn [{ json: { ok: r.total } }];", True),
+    ],
+)
+def test_code_that_asks_for_the_failure_does_not_pass_it_over(tmp_path: Path, code: str, rule: bool) -> None:
+    text = drawn(HOOK, CHARGE | {"onError": "continueRegularOutput"}, made("Ask", "code", {"jsCode": code}), row("Note", "t1", What="x"))
+    assert ("R-13" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(("state", "rule"), [("={{ $('Pay').item.json.error ? 'failed' : 'paid' }}", False), ("={{ $json.total }}", True)])
+def test_a_row_that_tells_the_failure_does_not_pass_it_over(tmp_path: Path, state: str, rule: bool) -> None:
+    pay = CHARGE | {"onError": "continueRegularOutput"}
+    text = drawn(HOOK, pay, row("Note", "t1", "update", id="={{ $('Start').item.json.id }}", Result=state))
+    assert ("R-13" in told(tmp_path, "x.json", text)) is rule
+
+
+def test_a_failure_is_asked_for_on_each_way(tmp_path: Path) -> None:
+    def two(ways: list[str]) -> str:
+        ask = made("Ask", "if", {"conditions": {"string": [{"value1": "={{ $json.error }}", "operation": "isEmpty"}]}})
+        pay = CHARGE | {"onError": "continueRegularOutput"}
+        lines = {"Start": [["Pay"]], "Pay": [ways], "Ask": [["Note"], []]}
+        return drawn(HOOK, pay, ask, row("Note", "t1", What="x"), row("Other", "t2", What="x"), ways=lines)
+
+    assert "R-13" not in told(tmp_path, "x.json", two(["Ask"]))
+    assert "R-13" in told(tmp_path, "x.json", two(["Ask", "Other"]))
+
+
+THANKS: dict[str, object] = {"sendTo": "={{ $('Start').item.json.email }}", **MAIL}
+
+
+@pytest.mark.parametrize(("url", "rule"), [("https://crm.shop.example/people", False), ("https://crm.shop.example/faults", True)])
+def test_what_is_done_in_another_way_has_not_failed(tmp_path: Path, url: str, rule: bool) -> None:
+    add = made("Add", "httpRequest", {"url": "https://crm.shop.example/people", "method": "POST"}, onError="continueErrorOutput")
+    other, thank = made("Set", "httpRequest", {"url": url, "method": "POST"}), made("Thank", "gmail", THANKS)
+    ways = {"Start": [["Add"]], "Add": [["Thank"], ["Set"]], "Set": [["Thank"]]}
+    assert ("R-07" in told(tmp_path, "x.json", drawn(HOOK, add, other, thank, ways=ways))) is rule
+
+
+@pytest.mark.parametrize(("name", "rule"), [("Overdue alert", False), ("Tell the customer", True)])
+def test_an_alert_tells_no_success(tmp_path: Path, name: str, rule: bool) -> None:
+    text = drawn(HOOK, CHARGE | {"onError": "continueRegularOutput"}, made(name, "gmail", THANKS))
+    assert ("R-07" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(("operation", "rule"), [("sendAudio", False), ("sendMessage", True)])
+def test_a_file_that_is_sent_says_nothing_of_anything_else(tmp_path: Path, operation: str, rule: bool) -> None:
+    say = made("Say", "telegram", {"resource": "message", "operation": operation, "chatId": "={{ $('Start').item.json.id }}"})
+    assert ("R-07" in told(tmp_path, "x.json", drawn(HOOK, CHARGE | {"onError": "continueRegularOutput"}, say))) is rule
+
+
+# ── what is looked for, and what is no look ──
+
+
+@pytest.mark.parametrize(("columns", "known"), [({"State": "Done"}, True), ({"State": "Open"}, False), ({"Remark": "Done"}, False)])
+def test_what_is_found_by_its_state_and_then_moved_on_is_known_again(tmp_path: Path, columns: dict[str, str], known: bool) -> None:
+    def text(start: Node) -> str:
+        mail = made("Mail", "gmail", THANKS, retryOnFail=True)
+        return drawn(start, search("t1", filterByFormula="={State}='Open'"), mail, row("Move", "t1", "update", **columns))
+
+    found = told(tmp_path, "x.json", text(HOOK))
+    assert ("R-40" in found, "R-39" in found) == (known, not known)
+    assert "R-01" in found  # its own retry does not look
+    assert "R-40" not in told(tmp_path, "x.json", text(CLOCK))
+
+
+@pytest.mark.parametrize(("table", "operation", "known"), [("t1", "create", True), ("t2", "create", False), ("t1", "update", False)])
+def test_what_is_written_where_it_was_asked_for_is_known_again(tmp_path: Path, table: str, operation: str, known: bool) -> None:
+    nodes = (search("t1"), made("New?", "if", ASKS_EMPTY), made("Mail", "gmail", THANKS), row("Book", table, operation, Key="x"))
+    ways = {"Start": [["Find"]], "Find": [["New?"]], "New?": [["Mail"], []], "Mail": [["Book"]]}
+    assert (step(tmp_path, drawn(HOOK, *nodes, ways=ways), "Mail").known_by is not None) is known
+
+
+@pytest.mark.parametrize(("second", "look"), [("manualTrigger", True), ("webhook", False)])
+def test_a_look_that_a_run_comes_around_is_none(tmp_path: Path, second: str, look: bool) -> None:
+    nodes = (HOOK, made("Other", second), search("t1"), made("New?", "if", ASKS_EMPTY), row("Add", "t1", Key="x"))
+    ways = {"Start": [["Find"]], "Find": [["New?"]], "Other": [["New?"]], "New?": [["Add"], []]}
+    assert (step(tmp_path, drawn(*nodes, ways=ways), "Add").guard is not None) is look
+
+
+@pytest.mark.parametrize(("table", "look"), [("t1", True), ("YOUR_TABLE", False)])
+def test_tables_that_are_still_to_be_named_are_not_the_same(tmp_path: Path, table: str, look: bool) -> None:
+    nodes = (HOOK, search(table), made("New?", "if", ASKS_EMPTY), row("Add", table, Key="x"))
+    ways = {"Start": [["Find"]], "Find": [["New?"]], "New?": [["Add"], []]}
+    assert (step(tmp_path, drawn(*nodes, ways=ways), "Add").guard is not None) is look
+
+
+@pytest.mark.parametrize(("table", "look"), [("shop_orders", True), ("shop_tasks", False)])
+def test_tables_of_one_shop_are_not_the_same_by_its_name(tmp_path: Path, table: str, look: bool) -> None:
+    find = made("Find", "httpRequest", {"url": "https://db.shop.example/rest/v1/shop_orders?id=eq.1"})
+    add = made("Add", "httpRequest", {"url": f"https://db.shop.example/rest/v1/{table}", "method": "POST"})
+    ways = {"Start": [["Find"]], "Find": [["New?"]], "New?": [["Add"], []]}
+    text = drawn(HOOK, find, made("New?", "if", ASKS_EMPTY), add, ways=ways)
+    assert (step(tmp_path, text, "Add").guard is not None) is look
+
+
+def test_a_model_that_sorts_is_no_look(tmp_path: Path) -> None:
+    def asks(type: str) -> str:
+        nodes = (HOOK, made("Sort", type), made("New?", "if", ASKS_EMPTY), made("Do", AGENT), made("Tool", "gmailTool", MAIL))
+        ways = {"Start": [["Sort"]], "Sort": [["New?"]], "New?": [["Do"], []]}
+        return drawn(*nodes, ways=ways, parts={"Tool": "Do"})
+
+    assert step(tmp_path, asks(AGENT), "Do").guard is None
+    assert "R-39" in told(tmp_path, "x.json", asks(AGENT))
+
+
+# ── the same again, by a name ──
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "body", "rule"),
+    [
+        ("PATCH", "https://db.shop.example/orders/{{ $json.id }}", "", False),
+        ("PATCH", "https://db.shop.example/orders", "", True),
+        ("POST", "https://db.shop.example/rows", '={ "operation": "update", "fields": { "id": {{ $json.id }} } }', False),
+        ("POST", "https://db.shop.example/rows", '={ "operation": "insert", "fields": { "id": {{ $json.id }} } }', True),
+        ("POST", "https://db.shop.example/Offers", '={ "OfferID": "{{ $(\'Find\').item.json.offer }}" }', False),
+        ("POST", "https://db.shop.example/Offers", '={ "CustomerID": "{{ $(\'Find\').item.json.offer }}" }', True),
+        ("POST", "https://db.shop.example/Offers", '={ "OfferID": "{{ $(\'Start\').item.json.offer }}" }', True),
+    ],
+)
+def test_a_request_that_names_the_one_thing_sets_it(tmp_path: Path, method: str, url: str, body: str, rule: bool) -> None:
+    act = made("Act", "httpRequest", {"url": f"={url}", "method": method, "jsonBody": body})
+    assert ("R-39" in told(tmp_path, "x.json", drawn(HOOK, search("t1"), act))) is rule
+
+
+@pytest.mark.parametrize(("refusal", "rule"), [("duplicate key", False), ("no stock", True)])
+def test_who_asks_whether_it_was_there_knows_that_a_second_one_is_refused(tmp_path: Path, refusal: str, rule: bool) -> None:
+    asks = made(
+        "There?", "if", {"conditions": {"string": [{"value1": "={{ $json.message }}", "operation": "contains", "value2": refusal}]}}
+    )
+    add = made("Add", "httpRequest", {"url": "https://db.shop.example/people", "method": "POST"})
+    assert ("R-39" in told(tmp_path, "x.json", drawn(HOOK, add, asks))) is rule
+
+
+@pytest.mark.parametrize(("takes", "rule"), [("made.orderId", False), ("made.total", True)])
+def test_code_hands_on_the_id_that_is_then_kept(tmp_path: Path, takes: str, rule: bool) -> None:
+    entry = made("Enter", "googleCalendar", {"resource": "event", "operation": "create", "calendar": "c"})
+    code = made("Take", "code", {"jsCode": f"const made = $input.first().json;\nreturn [{{ json: {{ x: {takes} }} }}];"})
+    text = drawn(HOOK, entry, code, row("Keep", "t1", "update", Entry="={{ $('Take').item.json.x }}"))
+    assert ("R-16" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(("value", "rule"), [("{{ $('Enter').item.json.id }}", False), ("{{ $('Start').item.json.id }}", True)])
+def test_a_statement_is_filled_in_without_a_sign(tmp_path: Path, value: str, rule: bool) -> None:
+    entry = made("Enter", "googleCalendar", {"resource": "event", "operation": "create", "calendar": "c"})
+    keep = made("Keep", "postgres", {"operation": "executeQuery", "query": f"UPDATE visits SET entry = '{value}' WHERE id = 1"})
+    assert ("R-16" in told(tmp_path, "x.json", drawn(HOOK, entry, keep))) is rule
+
+
+# ── who decides, and what the own people hear ──
+
+
+@pytest.mark.parametrize(("start", "severities"), [("errorTrigger", []), ("webhook", ["MEDIUM"])])
+def test_the_notice_of_a_failure_is_nobodys_to_approve(tmp_path: Path, start: str, severities: list[str]) -> None:
+    text = node("gmail", start, sendTo="={{ $json.owner }}", **MAIL)
+    assert told(tmp_path, "x.json", text).get("R-32", []) == severities
+
+
+@pytest.mark.parametrize(("start", "severity"), [("executeWorkflowTrigger", "LOW"), ("webhook", "MEDIUM")])
+def test_another_workflow_that_calls_has_decided(tmp_path: Path, start: str, severity: str) -> None:
+    assert told(tmp_path, "x.json", node("gmail", start, sendTo="={{ $json.owner }}", **MAIL))["R-32"] == [severity]
+
+
+def test_who_writes_the_decision_is_asked_for_in_the_file(tmp_path: Path) -> None:
+    def ordered(who: str, what: str) -> str:
+        def asks(value: str, same: str) -> dict[str, object]:
+            return {"conditions": {"conditions": [{"leftValue": value, "rightValue": same, "operator": {"operation": "equals"}}]}}
+
+        boss, yes = made("Boss?", "if", asks("={{ $json.from }}", who)), made("Yes?", "if", asks("={{ $json.text }}", what))
+        ways = {"Start": [["Boss?"]], "Boss?": [["Yes?"], []], "Yes?": [["Mail"], []]}
+        return drawn(made("Start", "whatsAppTrigger"), boss, yes, made("Mail", "gmail", {"sendTo": "={{ $json.to }}", **MAIL}), ways=ways)
+
+    assert "let_pass" in step(tmp_path, ordered("155", "approve"), "Mail").extra
+    assert "let_pass" not in step(tmp_path, ordered("={{ $json.owner }}", "approve"), "Mail").extra
+    assert "let_pass" not in step(tmp_path, ordered("155", "hello"), "Mail").extra
+
+
+@pytest.mark.parametrize(("chat", "rule"), [("77", False), ("={{ $('Look').item.json.chat }}", True)])
+def test_that_the_own_people_hear_it_twice_does_no_harm(tmp_path: Path, chat: str, rule: bool) -> None:
+    often = made("Start", "scheduleTrigger", {"rule": {"interval": [{"field": "minutes", "minutesInterval": 5}]}})
+    say = made("Say", "telegram", {"resource": "message", "operation": "sendMessage", "chatId": chat})
+    assert ("R-38" in told(tmp_path, "x.json", drawn(often, made("Look", "httpRequest", LOOK), say))) is rule
+
+
+@pytest.mark.parametrize(("key", "rule"), [("{{executionId}}", False), ("{{1.id}}", True)])
+def test_a_key_that_each_run_makes_keeps_no_other_run_away(tmp_path: Path, key: str, rule: bool) -> None:
+    record = module(2, "datastore:AddRecord", {"key": key, "data": {"a": ""}})
+    text = scenario(INBOX, record, module(3, "instagram-business:CreatePostPhoto", {"caption": "x"}))
+    assert ("R-18" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(("given", "receiver"), [({"channel": "C1"}, Receiver.TEAM), ({}, Receiver.UNKNOWN)])
+def test_a_channel_among_the_settings_is_of_the_own_people(tmp_path: Path, given: dict[str, str], receiver: Receiver) -> None:
+    effect = step(tmp_path, scenario(INBOX, module(2, "slack:createMessage", {"text": "x"}, parameters=given)), "2").effect
+    assert effect is not None
+    assert effect.receiver is receiver

@@ -214,6 +214,7 @@ class Step:
     on_error: OnError = OnError.STOP
     kept: tuple[Span, ...] = ()  # where the id that the receiver gave is kept
     guard: Span | None = None  # where it is looked for before it is made
+    known_by: Span | None = None  # where a later run sees by a state that it is done; the step's own retry does not look
     guard_is_proof: bool = True  # False: the look lags, or another may be faster
     undo: Undo | None = None
     gate: Gate | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from halfway.inspection.model import Edge, Flow, Mark, Step, When
 
@@ -57,6 +57,17 @@ class Ways:
         if step.id not in self._ids_failing:
             self._ids_failing[step.id] = frozenset(one.id for one in self.failing(step))
         return other.id in self._ids_failing[step.id]
+
+    def failing_around(self, step: Step, around: Collection[str]) -> frozenset[str]:
+        """The ids of what is done when the step has failed, as far as no way to it leads through those steps."""
+        waiting = [one for one in self.failing_first(step) if one.id not in around]
+        seen = {one.id for one in waiting}
+        while waiting:
+            for one in self.following(waiting.pop()):
+                if one.id not in seen and one.id not in around:
+                    seen.add(one.id)
+                    waiting.append(one)
+        return frozenset(seen)
 
     def failing_first(self, step: Step) -> tuple[Step, ...]:
         """What is done directly when the step has failed."""

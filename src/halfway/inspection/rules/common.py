@@ -74,6 +74,11 @@ def is_row(step: Step) -> bool:
     return step.effect is not None and step.effect.action.startswith(TABLES) and not kinds(step) & {Kind.MONEY, Kind.PERMISSION}
 
 
+def is_logged(step: Step) -> bool:
+    """Whether it only adds a line to a log, of which two do no harm."""
+    return "in_log" in step.extra
+
+
 def is_queued(step: Step) -> bool:
     """Whether it only queues a task; what it does twice is seen at the task."""
     return kinds(step) == frozenset({Kind.ENQUEUE})

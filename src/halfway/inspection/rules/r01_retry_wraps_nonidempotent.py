@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Step
-from halfway.inspection.rules.common import OFFICIAL, again_at, exposed, found, is_row, kinds, retries, tells_team
+from halfway.inspection.rules.common import OFFICIAL, again_at, exposed, found, is_logged, is_row, kinds, retries, tells_team
 
 TWICE = "{what} is tried again when its answer is lost, carries nothing by which the receiver knows it again, and then happens twice."
 UNKNOWN = "{what} is tried again when its answer is lost; whether it then happens twice is not known."
@@ -25,6 +25,8 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _severity(step: Step) -> Severity:
+    if is_logged(step):
+        return Severity.LOW
     if kinds(step) & OFFICIAL:
         return Severity.HIGH if is_row(step) else Severity.BLOCKER
     return Severity.HIGH if kinds(step) & GRAVE and not tells_team(step) else Severity.MEDIUM

@@ -11,7 +11,7 @@ from halfway.inspection.rules.common import found, line, outward, told
 from halfway.inspection.ways import Ways
 
 INFERENCE = "{what} is reached when {failed} has failed, too, and then says that it is done."
-_SAYS_NO = re.compile(r"(?i)reject|declin|denied|\bfail|error|cancel|sorry")
+_SAYS_NO = re.compile(r"(?i)reject|declin|denied|\bfail|error|cancel|sorry|\balert|\bwarn|\bbreach|\boverdue")
 _ALWAYS = re.compile(r"\balways\(\)|!\s*cancelled\(\)")
 # Who asks for the outcome, or tells it, does not tell a success that is none.
 _TRUE = re.compile(r"\b(?:success\(\)|outcome|conclusion|job\.status|\.result)\b|==\s*['\"]success['\"]")
@@ -32,12 +32,21 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _passes(ways: Ways, failed: Step, notice: Step) -> bool:
     """Whether a failure of the one does not keep from the other."""
-    passed_over = failed.on_error in (OnError.CONTINUE, OnError.SWALLOW) and ways.is_after(failed, notice)
+    going_on = failed.on_error in (OnError.CONTINUE, OnError.SWALLOW) and "failure_asked" not in failed.extra
+    passed_over = going_on and ways.is_after(failed, notice)
     if Mark.SUCCESS_NOTICE not in notice.marks:  # a mark on the way of a failure may well say `failed`, and one before an effect `begun`
         return passed_over and not any(outward(one) for one in ways.after(notice))
-    if passed_over or ways.is_failing(failed, notice) or ways.joined(failed, notice) is When.ALWAYS:
+    if passed_over or _is_told_of_failure(ways, failed, notice) or ways.joined(failed, notice) is When.ALWAYS:
         return True
     return ways.is_after(failed, notice) and _ALWAYS.search(notice.condition) is not None
+
+
+def _is_told_of_failure(ways: Ways, failed: Step, notice: Step) -> bool:
+    """Whether a failure leads to it without the same being tried once more, or done in another way, before."""
+    if not ways.is_failing(failed, notice):
+        return False
+    alike = {one.id for one in ways.outward() if "told" in one.extra and one.extra["told"] == failed.extra.get("told")}
+    return notice.id in ways.failing_around(failed, alike | {failed.id})
 
 
 RULE = Rule(

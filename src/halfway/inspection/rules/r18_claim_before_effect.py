@@ -18,10 +18,15 @@ def check(case: Case) -> Iterator[Finding]:
     for claim in ways.steps:
         if Mark.CLAIM not in claim.marks:
             continue
-        later = next((one for one in ways.after(claim) if kinds(one) - {Kind.FILE} and one.fallible and not one.marks & MARKS), None)
+        later = next((one for one in ways.after(claim) if _is_lost(one)), None)
         if later is not None and not _settled(ways, later):
             severity = Severity.MEDIUM if tells_team(later) else Severity.HIGH
             yield found(RULE.id, severity, claim, INFERENCE, line(later), later=later)
+
+
+def _is_lost(later: Step) -> bool:
+    """Whether somebody misses it when it is not done; a line of a log only tells of the rest."""
+    return bool(kinds(later) - {Kind.FILE}) and later.fallible and not later.marks & MARKS and "logs" not in later.extra
 
 
 def _settled(ways: Ways, effect: Step) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Flow, Starting, Step
-from halfway.inspection.rules.common import exposed, found, outward
+from halfway.inspection.rules.common import exposed, found, outward, tells_team
 
 LONGER = "A run may take {longest} seconds and the next one begins after {period}: both then do {what}, and nothing keeps them apart."
 UNBOUNDED = "No limit of time is seen, and the next run begins after {period} seconds: both may do {what}, and nothing keeps them apart."
@@ -30,6 +30,8 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _matters(step: Step) -> bool:
+    if tells_team(step):
+        return False  # that the own people hear it twice, which is rare, does no harm
     return outward(step) or (step.effect is None and step.opaque is not None and "gone" not in step.extra)
 
 

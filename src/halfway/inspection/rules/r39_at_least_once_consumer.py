@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeating, Step
-from halfway.inspection.rules.common import again, answers, exposed, found, is_queued, kinds, tells_team
+from halfway.inspection.rules.common import again, answers, exposed, found, is_logged, is_queued, kinds, tells_team
 from halfway.inspection.rules.delivering import repeated_at
 
 TWICE = "An event is delivered again when its receipt is not confirmed in time; {what} then happens twice, as nothing knows it again."
@@ -21,8 +21,10 @@ def check(case: Case) -> Iterator[Finding]:
         repeat = next((one for one in again(step, Repeating.REDELIVERY) if one.automatic), None)
         known = step in claims or any(ways.is_after(claim, step) for claim in claims)
         # What was not read is the question of R-44.
-        if repeat is None or known or step.opaque is not None or not exposed(step):
+        if repeat is None or known or step.opaque is not None or not exposed(step) or step.known_by is not None:
             continue
+        if is_logged(step):
+            continue  # that it has come twice is what a log is there to tell
         text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
         severity = min(_severity(step), Severity.MEDIUM) if answers(case.flow, step) or is_queued(step) else _severity(step)
         yield found(RULE.id, severity, step, text, *repeated_at(case.flow, repeat, step))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Mark, Repeat, Starting, Step
-from halfway.inspection.rules.common import again, found, place, told
+from halfway.inspection.model import Mark, Repeat, Repeating, Starting, Step
+from halfway.inspection.rules.common import again, found, place, tells_team, told
 
 TWICE = "{what} is looked for first, and that is no proof: one that was made a moment ago may not be found yet, and a second follows."
 UNKNOWN = (
@@ -23,14 +23,18 @@ REFUSING = (Repeat.SAFE, Repeat.REJECTS, Repeat.MERGES)
 def check(case: Case) -> Iterator[Finding]:
     meets = any(trigger.kind in MEETING for trigger in case.flow.triggers)
     for step in case.ways.outward():
-        if step.guard is None or step.guard_is_proof or not _needs_it(step) or Mark.FAILURE_NOTICE in step.marks:
+        look = step.guard or step.known_by
+        if look is None or step.guard_is_proof or not _needs_it(step) or Mark.FAILURE_NOTICE in step.marks:
             continue  # that a failure is told of twice, which is rare after a look, does no harm
+        if step.guard is None and not any(again(step, Repeating.REDELIVERY)):
+            continue  # a clock finds what is still to be done, which is what the state is for
         if meets or any(one.automatic for one in again(step)):
             known = step.effect is not None and step.effect.certain and step.effect.repeat is not Repeat.UNKNOWN
             if not known and _CHANGES.search(told(step)):
                 continue  # to change or delete what was found once more changes it to the same
-            severity, text = (Severity.MEDIUM, TWICE) if known else (Severity.LOW, UNKNOWN)
-            yield found(RULE.id, severity, step, text, place(step.guard, step))
+            text = TWICE if known else UNKNOWN
+            severity = Severity.MEDIUM if known and not tells_team(step) else Severity.LOW
+            yield found(RULE.id, severity, step, text, place(look, step))
 
 
 def _needs_it(step: Step) -> bool:

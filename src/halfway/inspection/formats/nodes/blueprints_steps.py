@@ -250,9 +250,11 @@ class Steps:
 
     def _is_asked_for(self, name: str) -> bool:
         """Whether a record can keep a repeat away: it has a key of its own, or somebody reads the store."""
-        keyed = bool(self.scenario.modules[name].node.get("mapper", "key").text)
+        key = self.scenario.modules[name].node.get("mapper", "key").text
+        if key and self.tracer.follow(key, name) & {Root.MADE, Root.ANSWER}:
+            return False  # no other run has the same
         app = self.scenario.kind(name).split(":")[0]
-        return keyed or any(
+        return bool(key) or any(
             self.scenario.kind(one).split(":")[0] == app and parts.only_reads(self.done[one].effect) for one in self.scenario.modules
         )
 

@@ -33,7 +33,14 @@ class Told:
         if effect is None or Kind.NOTIFY not in effect.kinds or effect.receiver is not Receiver.UNKNOWN:
             return effect
         address = self._address(name)
+        if not address and self._has_channel(name):
+            return replace(effect, receiver=Receiver.TEAM)
         return replace(effect, receiver=receiver(self.tracer.follow(address, name))) if address else effect
+
+    def _has_channel(self, name: str) -> bool:
+        """Whether the channel is among the settings of a module, which are the same in every run."""
+        given = self.scenario.modules[name].node.get("parameters")
+        return bool(given.get("channel").text or given.get("channelId").text)
 
     def marks(self, name: str) -> dict[str, str]:
         """What rules may ask about a module that does something outside."""

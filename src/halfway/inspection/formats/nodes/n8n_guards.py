@@ -11,14 +11,18 @@ from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes import parts
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
 from halfway.inspection.formats.nodes.n8n_effects import Done, address_of, asked
+from halfway.inspection.formats.nodes.n8n_rows import Rows, is_blank
 from halfway.inspection.formats.nodes.n8n_triggers import kind_of, period_of
+from halfway.inspection.formats.wording import is_decision
 from halfway.inspection.model import Gate, Starting, Step
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
 
 _TABLE = ("documentId", "sheetName", "sheetId", "base", "table", "tableId", "databaseId")
 _OWN_TABLES = ("sheets", "airtable", "postgres", "mysql", "nocodb", "baserow", "supabase", "datatable")
+_SETTING = re.compile(r"=\s*\{\{\s*\$(?:env|vars)\.\w+\s*\}\}\s*")
 _PARTS = frozenset({"issuecomment", "comment"})  # read at the thing itself, not searched for
+_WRITER = re.compile(r"(?i)\b(?:from|sender|chat|author|user|wa_?id|phone|number)(?:_?id|\b)")
 _LONG = 3600  # seconds; a run is over long before the next one begins
 _WORD = re.compile(r"[A-Za-z]{3,}")
 
@@ -32,9 +36,58 @@ class Guards:
 
     def guarded(self, step: Step, name: str) -> Step:
         """The step with the look before it, the person before it, and the condition that it runs under."""
-        look, proof = self._guard(name) if parts.makes_anew(step.effect) else (None, True)
-        guard = None if look is None else drawn.place(self.drawing.nodes[look])
-        return replace(step, guard=guard, guard_is_proof=proof, gate=self._gate(name), condition=self._condition(name))
+        makes = parts.makes_anew(step.effect)
+        look, proof = self._guard(name) if makes else (None, True)
+        known = self._known_by(name) if makes and look is None else None
+        proof = proof if known is None else self._is_at_rest(known, name)
+        guard, by = (None if one is None else drawn.place(self.drawing.nodes[one]) for one in (look, known))
+        return replace(step, guard=guard, known_by=by, guard_is_proof=proof, gate=self._gate(name), condition=self._condition(name))
+
+    def _known_by(self, name: str) -> str | None:
+        """The look behind which nothing comes to a node once that is done: what it asks for is written after it, or another state set."""
+        graph = self.drawing.graph
+        for look in self._looks:
+            behind = graph.downstream([look])
+            if name not in behind or self._is_reached_around(look, name):
+                continue
+            later = [one for one in behind if one in graph.downstream([name]) or name in graph.downstream([one])]
+            if self._keeps_away(look, name) and any(self.rows.moves_on(one, look) for one in later):
+                return look
+            if self._asks_about(look, name) and any(self._writes_to(one, look) for one in later):
+                return look
+        return None
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows of the workflow."""
+        return Rows(self.drawing, self.done)
+
+    @cached_property
+    def _looks(self) -> tuple[str, ...]:
+        return tuple(one for one, done in self.done.items() if parts.only_reads(done.effect) and not self._is_model(one))
+
+    def _is_model(self, name: str) -> bool:
+        """Whether a model is asked, which thinks and does not look for what is there."""
+        kind = self.drawing.nodes[name].get("type").text
+        return kind.startswith("@n8n/") and "vectorstore" not in kind.lower()
+
+    def _is_reached_around(self, look: str, name: str) -> bool:
+        """Whether a run that nobody starts by hand comes to a node without the look."""
+        graph = self.drawing.graph
+        starts = [one for one in self.drawing.triggers if kind_of(self.drawing.nodes[one]) is not Starting.MANUAL and one != look]
+        return name in graph.downstream(starts, around=[look])
+
+    def _keeps_away(self, look: str, name: str) -> bool:
+        """Whether nothing comes further where a look finds nothing: no record does, unless the node says so."""
+        return self.drawing.nodes[look].get("alwaysOutputData").value is not True or self._asks_about(look, name)
+
+    def _asks_about(self, look: str, name: str) -> bool:
+        """Whether a condition about what a look finds keeps a node from running."""
+        return any(look in self._asked_about(branch) and self._only_behind(branch, name) for branch in self._branches)
+
+    def _writes_to(self, later: str, look: str) -> bool:
+        effect = self.done[later].effect if later in self.done else None
+        return effect is not None and effect.outward and self.rows.only_adds(later) and self.rows.same_table(later, look)
 
     @cached_property
     def _branches(self) -> tuple[str, ...]:
@@ -75,7 +128,7 @@ class Guards:
             if not self._only_behind(branch, name):
                 continue
             for look in self._asked_about(branch):
-                if parts.only_reads(self.done[look].effect) and self._same_thing(look, name):
+                if look in self._looks and self._same_thing(look, name) and not self._is_reached_around(look, name):
                     return look, self._is_at_rest(look, name)
         return None, True
 
@@ -122,6 +175,8 @@ class Guards:
         one, other = self.drawing.nodes[look], self.drawing.nodes[name]
         if any(first and second and first != second for first, second in zip(_tables(one), _tables(other), strict=True)):
             return False
+        if any(is_blank(table) for table in _tables(other)):
+            return False  # which one it will be is not known
         return bool(_vendor(one) & _vendor(other)) and bool(_thing(other) & _thing(one, whole=True) or _thing(other) == set())
 
     def _gate(self, name: str) -> Gate | None:
@@ -138,6 +193,26 @@ class Guards:
                     return found
         return None
 
+    def is_ordered(self, name: str) -> bool:
+        """Whether a node runs on the decision that somebody has written whose number or address is asked for by the file."""
+        if not any(self._is_written_to(start) for start in self.drawing.triggers):
+            return False
+        before = [branch for branch in self._branches if self._only_behind(branch, name)]
+        return any(self._asks_who(one) for one in before) and any(self._asks_for_decision(one) for one in before)
+
+    def _is_written_to(self, start: str) -> bool:
+        return any(drawn.short(self.drawing.nodes[start]) in kinds for kinds in drawn.table()["writers"].values())
+
+    def _asks_who(self, branch: str) -> bool:
+        """Whether a condition compares who has written with what is the same in every run."""
+        given = self.drawing.nodes[branch].get("parameters", "conditions", "conditions")
+        same = [one for one in given.each() if one.get("operator", "operation").text == "equals" and _is_fixed(one.get("rightValue"))]
+        return any(_WRITER.search(one.get("leftValue").text) for one in same)
+
+    def _asks_for_decision(self, branch: str) -> bool:
+        leaves = parts.leaves(self.drawing.nodes[branch].get("parameters"))
+        return any(key in ("rightValue", "value2") and is_decision(leaf.text) for key, leaf in leaves)
+
     @cached_property
     def _gates(self) -> Mapping[str, Gate]:
         """The nodes that wait for a person."""
@@ -149,6 +224,10 @@ class Guards:
                 limit = node.get("parameters", "options", "limitWaitTime") if asks else node.get("parameters", "limitWaitTime")
                 found[one] = Gate("approval" if asks else "wait", drawn.place(node), timeout_answers=bool(limit))
         return found
+
+
+def _is_fixed(value: Node) -> bool:
+    return bool(value.text) and (not value.text.startswith("=") or _SETTING.fullmatch(value.text) is not None)
 
 
 def _said(node: Node) -> str:
@@ -183,7 +262,10 @@ def _thing(node: Node, *, whole: bool = False) -> set[str]:
     if not address:
         return {one.lower() for one in (node.get("parameters", "resource").text,) if one} | _words_of_table(node)
     path = address.split("://")[-1].partition("/")[2]
-    return {_single(word) for word in _WORD.findall(path if whole else path.split("?")[0].rsplit("/", 1)[-1])}
+    last = path.split("?")[0].rsplit("/", 1)[-1]
+    if not whole and "_" in last:
+        return {_single(word) for word in _WORD.findall(last)[-1:]}  # of `shop_orders` it is the orders
+    return {_single(word) for word in _WORD.findall(path if whole else last)}
 
 
 def _words_of_table(node: Node) -> set[str]:

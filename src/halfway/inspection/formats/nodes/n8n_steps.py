@@ -12,9 +12,12 @@ from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes import parts
 from halfway.inspection.formats.nodes.keys import given_key, identity_of, key_names
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
-from halfway.inspection.formats.nodes.n8n_effects import Done, done_by, streams, told
+from halfway.inspection.formats.nodes.n8n_effects import Done, asked, done_by, streams, told
+from halfway.inspection.formats.nodes.n8n_failures import Failures, expression
 from halfway.inspection.formats.nodes.n8n_guards import Guards
 from halfway.inspection.formats.nodes.n8n_items import Items, at_once
+from halfway.inspection.formats.nodes.n8n_rows import Rows
+from halfway.inspection.formats.nodes.n8n_sets import with_named
 from halfway.inspection.formats.nodes.n8n_told import Told
 from halfway.inspection.formats.nodes.n8n_triggers import again, kind_of
 from halfway.inspection.formats.nodes.n8n_waiting import Waiting
@@ -40,7 +43,10 @@ from halfway.inspection.source import Node
 _CHANCE = re.compile(r"(?i)uuid|random|Date\.now|new Date\(\)|nanoid")
 _CURSOR = re.compile(r"(?:staticData|StaticData\([^)]{0,80}\))\s*[.\[][\w.\"'\]]{1,80}\s*=[^=]")
 _DONE_FIELD = re.compile(r"(?i)^(?:status|state|processed|handled|sent|done|is_?(?:sent|done|processed))$")
+_TAKES_ID = re.compile(r"""\w\??(?:\.|\[["'])(?:[iI][dD]|\w+(?:I[dD]|_id))\b""")
 _SHOWN = ("resource", "operation", "method", "url")
+# The file is what was asked for; it says nothing of anything else.
+_SENDS_FILE = frozenset({"sendAudio", "sendPhoto", "sendVideo", "sendDocument", "sendAnimation", "sendSticker", "sendMediaGroup"})
 _FACTS = ("retryOnFail", "maxTries", "waitBetweenTries", "onError", "continueOnFail", "executeOnce")
 _STORES = frozenset({Kind.CREATE, Kind.RECORD, Kind.FILE, Kind.ENQUEUE, Kind.UNKNOWN})
 
@@ -76,6 +82,16 @@ class Steps:
     def items(self) -> Items:
         """What becomes of its items."""
         return Items(self.drawing, self.done)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows that it writes."""
+        return Rows(self.drawing, self.done)
+
+    @cached_property
+    def failures(self) -> Failures:
+        """Its failures that are passed over."""
+        return Failures(self.drawing, self.done)
 
     def _answers(self, name: str) -> bool:
         effect = self.done[name].effect
@@ -126,7 +142,8 @@ class Steps:
         """The steps in order."""
         guards = Guards(self.drawing, self.done)
         for order, name in enumerate(self.kept):
-            yield self._let_pass(guards.guarded(self._step(name, order), name), guards.let_pass_by(name))
+            step = self._let_pass(guards.guarded(self._step(name, order), name), guards.let_pass_by(name))
+            yield replace(step, extra={**step.extra, "let_pass": "true"}) if guards.is_ordered(name) else step
 
     def _let_pass(self, step: Step, asking: str | None) -> Step:
         """The step with the mark that the own people let it pass or not, where they are asked and their answer is heeded."""
@@ -137,7 +154,7 @@ class Steps:
 
     def _step(self, name: str, order: int) -> Step:
         node, done = self.drawing.nodes[name], self.done[name]
-        effect = self.told.with_receiver(name, done.effect)
+        effect = self._effect(name)
         timeout, known = self._timeout(node)
         return Step(
             id=name,
@@ -160,6 +177,12 @@ class Steps:
             facts=tuple(parts.fact(node, key) for key in _FACTS if node.get(key).there),
             extra=self._extra(name, done),
         )
+
+    def _effect(self, name: str) -> Effect | None:
+        """The effect with who is told, and with what the workflow knows of a second one."""
+        effect = self.told.with_receiver(name, self.done[name].effect)
+        effect = with_named(self.drawing.nodes[name], effect, lambda text: self.tracer.follow(text, name))
+        return self.failures.with_refusal(name, effect)
 
     def _identity(self, name: str, node: Node, effect: Effect | None) -> Identity | None:
         if effect is None or not effect.outward:
@@ -227,8 +250,8 @@ class Steps:
     def _givers(self, name: str) -> frozenset[str]:
         found: set[str] = set()
         graph = self.drawing.graph if self._circle(name) is None else self.drawing.forward
-        for _, leaf in parts.leaves(self.drawing.nodes[name].get("parameters")):
-            for giver, _ in self.drawing.references(leaf.text, name) or ():
+        for key, leaf in parts.leaves(self.drawing.nodes[name].get("parameters")):
+            for giver, _ in self.drawing.references(expression(key, leaf), name) or ():
                 found |= {giver} if not self.drawing.passes(giver) else set(graph.nearest_before(giver, self.kept))
         return frozenset(found)
 
@@ -251,7 +274,14 @@ class Steps:
         """Whether a later node writes down what this one was answered, or has it in its text, or returns it."""
         other = self.done[later].effect
         stores = other is not None and bool(other.kinds & (_STORES | {Kind.NOTIFY}))
-        return (stores or self.drawing.role(later, "answering")) and name in self.givers[later]
+        return (stores or self.drawing.role(later, "answering")) and bool({name, *self._take_its_id(name)} & self.givers[later])
+
+    def _take_its_id(self, name: str) -> Iterator[str]:
+        """The code right behind a node that takes an id out of what it was answered and hands it on."""
+        for link in self.drawing.graph.after.get(name, ()):
+            code = parts.texts(self.drawing.nodes[link.after].get("parameters")) if self.drawing.role(link.after, "code") else ""
+            if self.done[link.after].effect is None and _TAKES_ID.search(code):
+                yield link.after
 
     def _roles(self, name: str) -> frozenset[Mark]:
         """What a node writes down about the run, by what it says."""
@@ -264,18 +294,28 @@ class Steps:
             return frozenset({Mark.CLAIM})
         if short == "wait":
             return frozenset({Mark.WAIT})
+        return frozenset({Mark.CLAIM}) if self._says_done(name) and self._is_asked_for(name) else frozenset()
+
+    def _says_done(self, name: str) -> bool:
+        """Whether a node writes a row with a state that is always the same."""
         effect = self.done[name].effect
         stores = effect is not None and bool(effect.kinds & {Kind.RECORD, Kind.CREATE, Kind.FILE})
-        columns = node.get("parameters", "columns", "value").items()
-        if stores and any(_DONE_FIELD.match(key) and not value.text.startswith("=") for key, value in columns):
-            return frozenset({Mark.CLAIM})
-        return frozenset()
+        columns = self.drawing.nodes[name].get("parameters", "columns", "value").items()
+        return stores and any(_DONE_FIELD.match(key) and not value.text.startswith("=") for key, value in columns)
+
+    def _is_asked_for(self, name: str) -> bool:
+        """Whether a row may keep a repeat away: it was there before, or something reads where it is added."""
+        return not self.rows.only_adds(name) or (self.rows.is_asked_for(name) and not self.rows.is_log(name))
+
+    def _logs(self, name: str) -> bool:
+        """Whether a row only tells what happened: it is added to a log, or with a state that nothing asks for."""
+        return self.rows.is_log(name) or (self._says_done(name) and not self._is_asked_for(name))
 
     def _marks(self, name: str, effect: Effect | None) -> frozenset[Mark]:
         found = set(self._roles(name))
         if name in self.after_failures and effect is not None and Kind.NOTIFY in effect.kinds:
             found.add(Mark.FAILURE_NOTICE)
-        elif is_notice(effect):
+        elif is_notice(effect) and asked(self.drawing.nodes[name])[1] not in _SENDS_FILE:
             found.add(Mark.SUCCESS_NOTICE)
         elif effect is not None and effect.outward and name in self.after_failures:
             found.add(Mark.RECOVERY)
@@ -288,7 +328,8 @@ class Steps:
     @cached_property
     def after_failures(self) -> frozenset[str]:
         """The nodes that only a failure leads to."""
-        starts = [name for name in self.drawing.triggers if not self.drawing.role(name, "errors")] or list(self.drawing.nodes)[:1]
+        starts = [name for name in self.drawing.triggers if not self.drawing.role(name, "errors")]
+        starts = starts if self.drawing.triggers else list(self.drawing.nodes)[:1]
         told = [name for name in self.drawing.triggers if self.drawing.role(name, "errors")]
         regular = self.drawing.graph.downstream(starts, but=(When.ERROR,))
         return frozenset((self.drawing.graph.only_on_errors(starts) | self.drawing.graph.downstream(told)) - regular)
@@ -317,6 +358,15 @@ class Steps:
         effect = self.told.with_receiver(tool, done_by(self.drawing, tool, self.given).effect)
         return effect is not None and effect.kinds == frozenset({Kind.NOTIFY}) and effect.receiver is Receiver.TEAM
 
+    def _is_called(self, name: str) -> bool:
+        """Whether nothing but a call of another workflow, or a person, comes to a node: whoever calls has decided."""
+        if self.done[name].tools:
+            return False  # what an agent does is decided by nobody who calls it
+        starts = [one for one in self.drawing.triggers if name in self.drawing.graph.downstream([one])]
+        calls = [one for one in starts if self.drawing.role(one, "called")]
+        by_hand = (one for one in starts if kind_of(self.drawing.nodes[one]) is Starting.MANUAL)
+        return bool(calls) and {*calls, *by_hand} == set(starts)
+
     def _heard(self, name: str) -> dict[str, str]:
         """Who waits for what comes of it, and what becomes of its items."""
         node = self.drawing.nodes[name]
@@ -325,6 +375,10 @@ class Steps:
             "replaced": "true" if self.items.replaced(name) is not None else "",
             "replaces": "true" if name in self.items.replacing else "",
             "streams": "true" if streams(node) else "",
+            "logs": "true" if self._logs(name) else "",
+            "in_log": "true" if self.rows.is_log(name) else "",
+            "called": "true" if self._is_called(name) else "",
+            "failure_asked": "true" if self.failures.is_asked_for(name) else "",
             "at_home": "true" if self.told.at_home(node) else "",
             "answers": "true" if name in self.waiting.answering else "",
             "waited_for": "true" if self.waiting.waits(name) else "",
