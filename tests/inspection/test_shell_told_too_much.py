@@ -198,7 +198,147 @@ ALARMS = [
     _pair("R-40", ".github/workflows/a.yml", HEARD.replace("- uses: actions/github-script", TELLS), HEARD),
 ]
 
-PAIRS = [*TOOLS, *LOOKS, *LOOPS, *PASSED, *FINAL, *READS, *ALARMS]
+BY_NAME = """
+    if [ -d venv ]; then
+      BIN="venv/bin/"
+    else
+      BIN="{other}"
+    fi
+    ${{BIN}}twine upload dist/*
+"""
+DRAFT = """
+    if ! gh --repo shop/shop {look} v1; then
+      maybe_run gh release create v1 --notes x
+    fi
+    maybe_run gh issue create --title x --body y
+"""
+STEP = """
+    on: push
+    permissions: {{contents: read}}
+    jobs:
+      ship:
+        runs-on: ubuntu-latest
+        steps:
+          - run: node ./scripts/{name}
+"""
+PARTS = [
+    # A program behind a folder that is this or that one is still that program.
+    _pair("R-44", "a.sh", shell(BY_NAME.format(other="")), shell(BY_NAME.format(other="venv/bin/my-"))),
+    # A helper that runs what it is given stands for it, with the look before it; one of another name is a program of its own.
+    _pair("R-44", "a.sh", shell("maybe_run git push\n"), shell("shopper git push\n")),
+    _pair("R-44", "a.sh", shell("run_verbose git push\n"), shell("run_verbose shopadm release\n")),
+    _pair("R-08", "a.sh", shell(DRAFT.format(look="release view")), shell(DRAFT.format(look="issue view"))),
+    # What is told at the screen is a text, and no subcommand; nor is what has a sign of equality in it.
+    _pair("R-44", "a.sh", shell('log_callout "release v1"\n'), shell("logistics release v1\n")),
+    _pair("R-44", "a.sh", shell('shopadm "RELEASE_VERSION=1"\n'), shell("shopadm release\n")),
+    # Values and texts are brought in by a file that is called so.
+    _pair("R-44", "a.sh", shell('source "$HERE/lib/constants.sh"\n'), shell('source "$HERE/lib/publishing.sh"\n')),
+    # What looks after a deployment, and what packs without a secret, works on a machine that is gone afterwards.
+    _pair("R-44", ".github/workflows/a.yml", STEP.format(name="post-deploy-headers.mjs"), STEP.format(name="deploy-headers.mjs")),
+    _pair("R-44", ".github/workflows/a.yml", STEP.format(name="smoke-release.mjs"), STEP.format(name="make-release.mjs")),
+    _pair("R-44", ".github/workflows/a.yml", STEP.format(name="make-release-asset.mjs"), STEP.format(name="upload-release-asset.mjs")),
+    # Of what only waits for another service the part is what stands behind it.
+    _pair("R-44", "a.yaml", job('["/wait-for-it.sh", "db:5432", "--", "psql", "-c", "select 1"]'),
+          job('["/wait-for-it.sh", "db:5432", "--", "/entry.sh"]')),
+    _pair("R-44", "a.yaml", job('["/wait-for-it.sh", "db:5432"]'), job('["/wait-for-it-and-fill.sh", "db:5432"]')),
+    _pair("R-44", "a.yaml", job('["/app/integration-tests.sh"]'), job('["/app/integration.sh"]')),
+]  # fmt: skip
+
+BUILD = '["buildctl-daemonless.sh", "build", "--frontend", "dockerfile.v0"{more}]'
+PUSHED = ', "--output", "type=image,name=shop.example/web,push=true"'
+ISSUE = """
+services:
+  cert:
+    image: {image}
+    command: certonly --webroot {keep} --email ${{EMAIL}} -d shop.example
+"""
+WHOLE = "on: push\njobs: {{ship: {{runs-on: ubuntu-latest, steps: [{{run: {run}}}]}}}}\n"
+STATE = "aws dynamodb create-table --table-name x --attribute-definitions AttributeName={key},AttributeType=S\nterraform apply\n"
+OURS = """
+services:
+  {name}:
+    image: shop/{name}
+    command: start {option} ops@shop.example
+"""
+KNOWN = [
+    # What is built and thrown away leaves nothing; what is pushed does.
+    _pair("R-15", "a.yaml", job(BUILD.format(more="")), job(BUILD.format(more=PUSHED))),
+    _pair("R-44", "a.yaml", job(BUILD.format(more="")), job(BUILD.format(more="").replace("buildctl-daemonless", "build"))),
+    _pair("R-15", ".github/workflows/a.yml", WHOLE.format(run="mike deploy next"), WHOLE.format(run="mike deploy --push next")),
+    # An image starts the program that it is named after, and a certificate that still holds is kept.
+    _pair("R-44", "docker-compose.yml", ISSUE.format(image="certbot/certbot:v3", keep="--keep-until-expiring"),
+          ISSUE.format(image="certbot/certbot:v3", keep="--force-renewal")),
+    _pair("R-44", "docker-compose.yml", ISSUE.format(image="certbot/certbot:v3", keep="--keep"),
+          ISSUE.format(image="shop/certs:v3", keep="--keep")),
+    # Where its own mail goes to is no mail that it sends.
+    _pair("R-32", "docker-compose.yml", OURS.format(name="web", option="--admin-email"),
+          OURS.format(name="web", option="--admin-email").replace("start", "send-mail")),
+    # A question of SQL is posted to a database as well.
+    _pair("R-15", "a.sh", shell('curl -X POST https://db.example/sql --data "SELECT count() FROM $1 GROUP ALL;"\n'),
+          shell('curl -X POST https://db.example/sql --data "SELECT * INTO kept FROM $1;"\n')),
+    _pair("R-15", "a.sh", shell("curl https://db.example/query --data-urlencode 'q=SELECT x FROM y'\n"),
+          shell("curl https://db.example/query --data-urlencode 'q=SELECT x FROM y; DROP SERIES z'\n")),
+    # Two that cannot meet: a stack, a cache, a state with a lock.
+    _pair("R-10", "a.sh", shell("npx cdk destroy shop --force\n"), shell("pulumi destroy --yes\n")),
+    _pair("R-10", "a.sh", shell("aws cloudfront create-invalidation --distribution-id $1 --paths '/*'\n"),
+          shell("aws ecs update-service --cluster x --service y --force-new-deployment\n")),
+    _pair("R-10", "a.sh", shell(STATE.format(key="LockID")), shell(STATE.format(key="ShopID"))),
+    # Who sits in front of the script that deploys lets it pass.
+    _pair("R-32", "a.sh", shell("terraform apply\n"), shell("stripe payouts create --amount 100\n")),
+]  # fmt: skip
+
+CLONED = """
+    BACKUP=/var/shop
+    git -C "$BACKUP" pull || {{
+      rm -rf "$BACKUP"
+      git clone {how} "$URL" "$BACKUP"
+    }}
+    git -C "$BACKUP" push origin HEAD
+"""
+PLACED = """
+    PLACE={place}
+    rm -rf "$PLACE" || echo "left"
+    git clone "$URL" "$PLACE"
+    gh release create v1 --notes x
+"""
+ENDING = """
+    WORK=$({made})
+    told() {{
+      curl -X POST "$SLACK_WEBHOOK_URL" -d "$1"
+    }}
+    finish() {{
+      rm -rf "$WORK"
+      told "released"
+    }}
+    trap finish EXIT
+    TOOL="shopdump --all"
+    $TOOL "$WORK"
+"""
+STARTED = """
+    "$SERVER" start --bind 127.0.0.1:8000 &
+    {asked}
+    gh release create v1 --notes x
+"""
+HEALTHY = "curl -sf http://127.0.0.1:8000/health || exit 1"
+QUEUES = "prefect deployment run {first}\n{second}\n"
+CLEARS = [
+    # The place of a clone is fetched anew; a mirror is made to be kept.
+    _pair("R-25", "restore.sh", shell(CLONED.format(how="--depth 1")), shell(CLONED.format(how="--mirror"))),
+    _pair("R-13", "a.sh", shell(PLACED.format(place="/tmp/shop")), shell(PLACED.format(place="/srv/shop"))),
+    # A temporary folder is nobody's; and what a trap does is done in its own order.
+    _pair("R-13", "a.sh", shell('T=$(mktemp -d)\nrm -rf "$T" || echo "left"\ngh release create v1\n'),
+          shell('T=$(cat place)\nrm -rf "$T" || echo "left"\ngh release create v1\n')),
+    _pair("R-06", "a.sh", shell(ENDING.format(made="cat place")),
+          shell(ENDING.format(made="cat place").replace('rm -rf "$WORK"\n      told "released"', 'told "released"\n      rm -rf "$WORK"'))),
+    # What is started beside the script, and looked for before anything builds on it.
+    _pair("R-13", "a.sh", shell(STARTED.format(asked=HEALTHY)), shell(STARTED.format(asked="sleep 9"))),
+    _pair("R-13", "a.sh", shell(STARTED.format(asked="wait $!")), shell(STARTED.format(asked="wait"))),
+    # One task that is queued does not build on another.
+    _pair("R-13", "a.sh", shell(QUEUES.format(first="a/b", second="prefect deployment run c/d"), "#!/bin/bash\n"),
+          shell(QUEUES.format(first="a/b", second="gh release create v1"), "#!/bin/bash\n")),
+]  # fmt: skip
+
+PAIRS = [*PARTS, *KNOWN, *CLEARS, *TOOLS, *LOOKS, *LOOPS, *PASSED, *FINAL, *READS, *ALARMS]
 
 
 @pytest.mark.parametrize(("rule", "name", "none"), [pair[:3] for pair in PAIRS])
@@ -292,3 +432,19 @@ def test_a_command_in_a_variable_is_known_where_nothing_else_may_stand_in_it(tmp
         [step] = [step for flow in INSPECTOR.inspect([path]).flows for step in flow.steps if step.effect is not None]
         assert step.effect is not None
         assert step.effect.action == known
+
+
+def test_a_function_that_a_trap_calls_stands_in_its_own_lines() -> None:
+    text = "finish() {\n  rm -rf x\n  told\n}\ntold() {\n  send it\n}\ntrap finish EXIT\nA=$1\n$A now\n"
+    assert [(command.words[0], command.line, command.trapped) for command in read(text).commands] == [
+        ("$A", 10, ""), ("rm", 2, "EXIT"), ("send", 6, "EXIT"),
+    ]  # fmt: skip
+
+
+def test_a_program_that_its_image_starts(tmp_path: Path) -> None:
+    text = job("[]").replace("command: []", 'args: ["s3", "cp", "a.txt", "s3://shop/a.txt"]').replace("perl:5.34", "{image}")
+    for image, known in (("amazon/aws-cli:2.1@sha256:abc", True), ("shop/copy:2.1", False)):
+        (path := tmp_path / "a.yaml").write_text(dedent(text.replace("{image}", image)))
+        [step] = [step for flow in INSPECTOR.inspect([path]).flows for step in flow.steps]
+        assert (step.opaque is None) == known
+        assert (step.effect is not None and step.effect.told.startswith("aws s3")) == known

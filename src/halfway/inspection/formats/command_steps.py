@@ -17,6 +17,8 @@ from halfway.inspection.source import Source
 
 _SHELL = re.compile(r"^#!.*\b(?:ba|da|z|k)?sh\b|\.(?:ba|z)?sh$")
 _KEY = re.compile(r"(?i)(?:idempotency-key|x-request-id|paypal-request-id)\s*[:=]\s*(.+)")
+_ONLY_TESTS = re.compile(r"(?i)(?:^|[-_./])tests?\.\w+$")
+_ADDRESSED = re.compile(r"(?i)^--?[\w-]*mail(?:=|$)")
 _STABLE = re.compile(r"(?i)\b(?:JOB_NAME|INVOCATION_ID|RUN_ID|ORDER|EVENT)\w*")
 
 
@@ -49,6 +51,7 @@ class Around:
     extra: dict[str, str] = field(default_factory=dict[str, str])
     marks: frozenset[Mark] = frozenset()
     opaque_image: Unread | None = None  # the image whose programs cannot be read
+    program: str = ""  # what the image itself starts, which then takes the words that are given
 
 
 def steps_of(lines: Sequence[Line], given: Given, around: Around, first: int = 0) -> list[Step]:
@@ -82,6 +85,8 @@ def _steps(line: Line, command: Command, given: Given, around: Around) -> Iterat
         return
     effect = given.knowledge.command(command.words)
     is_image = around.opaque_image is not None and command.words == (around.opaque_image.what,)
+    if effect is None and around.program and not is_image:
+        effect = given.knowledge.command((around.program, *command.words))
     script = command.script if effect is None and not is_image else ""
     beside = _script(given, line.source, script)
     if beside is not None and _SHELL.search(beside.lines[0] + "\n" + beside.path):
@@ -90,10 +95,12 @@ def _steps(line: Line, command: Command, given: Given, around: Around) -> Iterat
                 if not one.script:
                     yield from _steps(inner, one, given, replace(around, timeout=command.timeout or around.timeout))
         return
+    if beside is None and _ONLY_TESTS.search(script):
+        return
     unread = None
     if effect is None and (script or command.hidden or around.opaque_image is not None):
         unread = _unread(line, script, command, around) if beside is None else None
-        effect = opaque_effect(quoted(" ".join(command.words), 80), script or " ".join(command.words))
+        effect = opaque_effect(quoted(" ".join(command.words), 80), script or " ".join(_spoken(command.words)))
     yield Step(
         id="",
         name=_named(command),
@@ -113,6 +120,18 @@ def _steps(line: Line, command: Command, given: Given, around: Around) -> Iterat
         facts=around.facts,
         extra=around.extra | _said_of(command, script),
     )
+
+
+def _spoken(words: Sequence[str]) -> Iterator[str]:
+    """The words that may say what is done; an address of mail that an option takes does not."""
+    for before, word in zip(("", *words), words, strict=False):
+        if not (_ADDRESSED.match(word) or (_ADDRESSED.match(before) and "=" not in before)):
+            yield word
+
+
+def program_of(image: str) -> str:
+    """The program that an image is named after: `certbot` of `certbot/certbot:v3`, `aws` of `amazon/aws-cli`."""
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[0].removesuffix("-cli")
 
 
 def _said_of(command: Command, script: str) -> dict[str, str]:

@@ -26,6 +26,7 @@ _HARMLESS = frozenset({
     "read", "let", "expr", "exit", "return", "break", "continue", "shift", "local", "declare", "unset", "trap", "base64",
     "chown", "chmod", "umask",
 })  # fmt: skip
+_AWAITING = re.compile(r"wait[-_]?for(?:[-_](?:it|db|database|postgres|mysql|redis|port|tcp|services?))?(?:\.sh)?")
 _SCRIPT = re.compile(r"\.(?:sh|bash|py|rb|pl|php|js|mjs|ts|jar)$")
 _INLINE = re.compile(r"-[a-zA-Z]*[ce]|--eval|--print|-p")
 _REACHES_OUT = re.compile(
@@ -159,7 +160,10 @@ def _unwrapped(command: Command, depth: int) -> Iterator[Command]:
     if not given or depth > _DEEPEST:
         return
     name = given[0].rpartition("/")[2]
-    if name == "timeout":
+    if _AWAITING.fullmatch(name):
+        # It waits for another service, and then starts what stands behind the `--`.
+        yield from _unwrapped(replace(command, words=tuple(given[given.index("--") + 1 :] if "--" in given else ())), depth + 1)
+    elif name == "timeout":
         rest = _after_options(given[1:], ("-k", "-s"))
         yield from _unwrapped(replace(command, words=tuple(rest[1:]), timeout=seconds(rest[0]) if rest else None), depth + 1)
     elif name == "flock":

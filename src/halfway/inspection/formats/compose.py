@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from halfway.inspection.formats import Given, Reader
-from halfway.inspection.formats.command_steps import Around, Line, in_order, steps_of
+from halfway.inspection.formats.command_steps import Around, Line, in_order, program_of, steps_of
 from halfway.inspection.formats.commands import Command, commands, of_words
 from halfway.inspection.formats.durations import seconds
 from halfway.inspection.formats.moving import moving
@@ -170,7 +170,8 @@ def _steps(source: Source, name: str, service: Node, given: Given, first: int) -
         or _STAYS.search(f"{name} {place.text}")
     ):
         extra["serves"] = "true"  # it waits for others; what has work of its own comes to an end
-    around = Around(unit=name, repeaters=(*repeaters, by_hand), facts=facts, opaque_image=unread, extra=extra)
+    program = "" if service.get("entrypoint") else program_of(_image(service))
+    around = Around(unit=name, repeaters=(*repeaters, by_hand), facts=facts, opaque_image=unread, program=program, extra=extra)
     # A service is there to stay, and nobody waits for the end of a job: the missing limit of time is no weakness of either.
     return [replace(step, timeout_known=step.timeout is not None) for step in steps_of(lines, given, around, first)]
 

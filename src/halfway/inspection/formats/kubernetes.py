@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from halfway.inspection.formats import Given, Reader
-from halfway.inspection.formats.command_steps import Around, Line, in_order, steps_of
+from halfway.inspection.formats.command_steps import Around, Line, in_order, program_of, steps_of
 from halfway.inspection.formats.commands import Command, of_words
 from halfway.inspection.formats.moving import moving
 from halfway.inspection.formats.timetables import period_of
@@ -109,7 +109,10 @@ def _steps(source: Source, name: str, job: Node, schedule: Node, given: Given) -
         line = Line(source, place.span, of_words(words) if words else (Command((image or name,)),))
         unread = Unread(quoted(image or name), "What the image {what} does was not given.", place.span)
         # All containers of a pod are done again together.
-        around = Around(unit=name, repeaters=repeaters, timeout=limit.number, facts=facts, opaque_image=unread, extra=extra)
+        program = "" if container.get("command") else program_of(image)
+        around = Around(
+            unit=name, repeaters=repeaters, timeout=limit.number, facts=facts, opaque_image=unread, program=program, extra=extra
+        )
         steps += _told_apart(steps_of([line], given, around, len(steps)), {step.id for step in steps}, container.get("name").text)
     return steps
 

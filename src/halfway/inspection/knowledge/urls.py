@@ -21,6 +21,7 @@ _TOKEN = re.compile(r"(?i)/(?:oauth2?(?:/[\w.-]+){0,3}|openid-connect)/token/?[\
 _COMPLETES = re.compile(r"(?i)/(?:chat/)?completions/?[\"'`]?\s*(?:[?#]|$)")
 _MODEL = re.compile(r"[\"']?\bmodel\b[\"']?\s*[:=]")
 _ASKED = re.compile(r"[\"']?\b(?:messages|prompt)\b[\"']?\s*[:=]")
+_SELECT = re.compile(r"(?is)^\s*[\"']?(?:(?:q|query|sql)=)?\s*select\s(?!.*\binto\b)[^;]*;?\s*[\"']?\s*$")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,}")
 
 
@@ -47,6 +48,11 @@ def address(url: str) -> Address:
 def asks(url: str) -> bool:
     """Whether the last part of a path says that a search is posted or a token asked for, which changes nothing."""
     return _ASKING.search(url[:LONGEST]) is not None or _TOKEN.search(url[:LONGEST]) is not None
+
+
+def selects(body: str) -> bool:
+    """Whether the body is one question of SQL, as databases with an interface by HTTP take it."""
+    return _SELECT.match(body[:LONGEST]) is not None
 
 
 def completes(url: str, body: str) -> bool:

@@ -12,8 +12,10 @@ from halfway.inspection.rules.common import found, is_by_hand, kinds, place, tol
 
 INFERENCE = "Two runs may do {what} at the same time, and each finds the half of the other."
 STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.MANUAL})
-_LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk) deploy\b")
+_LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk|sst|serverless|sls) (?:deploy|destroy|delete|remove)\b")
 # A second change of a stack is refused while the first is under way.
+_DROPPED = re.compile(r"(?i)create[-_]?invalidation")  # what a cache has dropped it only fetches anew
+_STATE, _STATE_LOCK = re.compile(r"^(?:terraform|tofu|terragrunt) "), re.compile(r"\bLockID\b|\buse_lockfile\b|-lock-timeout\b")
 _OF_THE_RUNNER = re.compile(r"^(?:docker compose|docker-compose|systemctl)\b")  # a machine of its own for each run
 _IN_EARNEST = re.compile(r"--prod|\s-p\b")
 _ADDS = re.compile(r"\b(?:append|insert|INSERT|add|create)\b")
@@ -26,11 +28,16 @@ def check(case: Case) -> Iterator[Finding]:
         return
     kept_apart = {guard.unit for guard in case.flow.guards}
     for step in case.ways.outward():
-        if "" in kept_apart or step.unit in kept_apart or not _meets(step, starts) or _stays_inside(case.flow, step):
+        if "" in kept_apart or step.unit in kept_apart or not _meets(step, starts) or _is_elsewhere(case.flow, step):
             continue
         kept_apart.add(step.unit)  # said once of a unit
         severity = Severity.LOW if is_by_hand(case.flow) else _severity(step)
         yield found(RULE.id, severity, step, INFERENCE, *(Fact(start.span, start.quote) for start in starts))
+
+
+def _is_elsewhere(flow: Flow, step: Step) -> bool:
+    """Whether the flow itself lets two of it not meet: by a machine of its own, by the lock of the state that it makes or names."""
+    return _stays_inside(flow, step) or (_STATE.match(told(step)) is not None and any(_STATE_LOCK.search(one.quote) for one in flow.steps))
 
 
 def _stays_inside(flow: Flow, step: Step) -> bool:
@@ -41,7 +48,7 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
     """Whether two of it meet at one thing; a deployment does even when it is safe to repeat."""
     if Kind.DEPLOY in kinds(step):
         # What is published is there as a whole or not at all.
-        apart = step.effect is None or _LOCKED.search(step.effect.told) is not None or _is_preview(step)
+        apart = step.effect is None or _LOCKED.search(step.effect.told) or _DROPPED.search(step.effect.told) or _is_preview(step)
         return Kind.PUBLISH not in kinds(step) and not apart
     if repeatability(step) is Repeatable.PROVEN or (step.effect is not None and step.effect.repeat is Repeat.MERGES):
         return False

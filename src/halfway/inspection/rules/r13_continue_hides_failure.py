@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, OnError, Step
-from halfway.inspection.rules.common import answers, found, is_by_hand, kinds, line, only_tells, outward, tells_team, told
+from halfway.inspection.rules.common import answers, found, is_by_hand, is_queued, kinds, line, only_tells, outward, tells_team, told
 
 NEEDS = "When {what} fails, {later} goes on with a result that is not there."
 BESIDE = frozenset({"github.label", "github.pull.update"})
@@ -53,11 +53,14 @@ def _is_beside(step: Step) -> bool:
 
 
 def _built(step: Step, after: tuple[Step, ...], unasked: frozenset[str]) -> Step | None:
-    """What comes later in the order of the file; by a loop alone it is about the next item, and beside a file nothing is built on it."""
+    """What comes later in the order of the file; by a loop alone it is about the next item.
+
+    Beside a file, or from one queued task to another, nothing is built on it.
+    """
     if kinds(step) == FILE:
         return None
     later = (one for one in after if one.order > step.order and one.id in unasked and outward(one))
-    return next((one for one in later if not _is_beside(one) and not _waits(one)), None)
+    return next((one for one in later if not _is_beside(one) and not _waits(one) and not (is_queued(step) and is_queued(one))), None)
 
 
 def _waits(later: Step) -> bool:

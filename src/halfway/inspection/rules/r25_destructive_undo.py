@@ -47,7 +47,7 @@ def _destroys(step: Step) -> str | None:
     if kinds(step) >= OVERWRITING and _FORCED.search(said):
         return OVERWRITES
     if Kind.DELETE in kinds(step):
-        return LAST_COPY if _COPY.search(said) else None
+        return LAST_COPY if _COPY.search(said) and "cloned" not in step.extra else None
     return OLDER if kinds(step) & {Kind.RECORD, Kind.UNKNOWN} and _RESTORES.search(said) else None
 
 

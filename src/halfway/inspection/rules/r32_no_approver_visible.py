@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Mark, Receiver, Starting, Step
-from halfway.inspection.rules.common import TABLES, answers, found, is_of_queue, kinds, line, named_only, place, tells_team
+from halfway.inspection.model import Flow, Kind, Mark, Receiver, Starting, Step
+from halfway.inspection.rules.common import TABLES, answers, found, is_by_hand, is_of_queue, kinds, line, named_only, place, tells_team
 from halfway.inspection.ways import Ways
 
 NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
@@ -49,7 +49,7 @@ def check(case: Case) -> Iterator[Finding]:
     # Whoever queues a task has decided; what is merely created, or told to those who have asked to hear, is nobody's to approve.
     if not free or is_of_queue(case.flow) or _is_mild(free[0]) or all(_is_nobodys(one) for one in free):
         return
-    if not (by_hand and case.flow.format == "n8n" and _weight(free[0]) > 0):
+    if not (by_hand and case.flow.format == "n8n" and _weight(free[0]) > 0) and not _is_deployed_by_hand(case.flow, free[0]):
         mild = by_hand or _weight(free[0]) == EVERYDAYS or not ASKED_FOR.isdisjoint(free[0].extra)
         yield found(RULE.id, Severity.LOW if mild else Severity.MEDIUM, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
 
@@ -63,6 +63,11 @@ def _unnamed(ways: Ways, steps: list[Step], gated: list[Step]) -> Iterator[Findi
             asked = any(gate.kind == "approval" for gate in gates)
             yield found(RULE.id, Severity.LOW, step, ASKED if asked else UNNAMED, place(gates[0].span, *ways.steps))
             return
+
+
+def _is_deployed_by_hand(flow: Flow, step: Step) -> bool:
+    """Whether somebody sits in front of the script that deploys it."""
+    return is_by_hand(flow) and Kind.DEPLOY in kinds(step)
 
 
 def _is_mild(step: Step) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.origin import Origins, varies
 from halfway.inspection.formats.bash.script import Asked, Assignment, Command, Script
-from halfway.inspection.formats.bash.words import lags, looks, related, skips_existing
+from halfway.inspection.formats.bash.words import lags, looks, related, skips_existing, without_place
 from halfway.inspection.model import Effect, Kind, Mark, Receiver, Span, When
 
 _ANSWERS = frozenset({"curl", "wget", "http", "https", "gh", "glab", "hub", "aws", "gcloud", "az", "stripe", "mail"})
@@ -50,9 +50,11 @@ def guard(command: Command, script: Script, frame: Frame, origins: Origins) -> t
     cleared = _cleared(command, script)
     if cleared is not None:
         return frame.place(cleared.line, cleared.end), not lags(cleared.words)
+    act = without_place(command.words)
     for asked in command.asked:
-        for words, line in _questions(asked, origins):
-            if (words[0] == "marker" and not frame.passing) or (looks(words) and _about(words, command.words)):
+        for said, line in _questions(asked, origins):
+            words = without_place(said)
+            if (words[0] == "marker" and not frame.passing) or (looks(words) and _about(words, act)):
                 return frame.place(line, line), not lags(words)
     return frame.guard, True
 

@@ -12,6 +12,7 @@ from halfway.inspection.source import whole
 
 _FAILS = re.compile(r"(?:^|[\s;{(&|])(?:exit|return)\s+(?:[1-9]|\$)|\bfalse\b|\b(?:die|fail|abort)\b")
 _BARE_NAME = re.compile(r"(?<![$\w{#])([A-Za-z_]\w*)")
+_SPOKEN = re.compile(r"[\w.:-]+")
 _SHIFT = re.compile(r"shift(?:\s+(\d+))?")
 
 
@@ -24,6 +25,16 @@ def functions(root: Node) -> dict[str, Node]:
         if name is not None and name.text is not None:
             found[name.text.decode("utf-8", "replace")] = node
         waiting.extend(node.named_children)
+    return found
+
+
+def mentioned(texts: list[str], bodies: dict[str, str]) -> set[str]:
+    """The functions of which texts speak, and those of which these speak in turn."""
+    found, waiting = set[str](), list(texts)
+    while waiting:
+        said = set(_SPOKEN.findall(waiting.pop()))
+        waiting += [bodies[name] for name in bodies if name in said and name not in found]
+        found |= said & bodies.keys()
     return found
 
 

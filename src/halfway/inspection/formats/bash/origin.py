@@ -95,6 +95,11 @@ class Origins:
             return ""
         return before[-1].value if not varies(before[-1].value) or _ADDRESS.match(before[-1].value) else ""
 
+    def either(self, name: str, line: int) -> tuple[str, ...]:
+        """All values that a name may have got before a line, where each of them is written out."""
+        before = [one for one in self.assignments if one.name == name and one.line <= line]
+        return () if any(one.looped or one.commands or varies(one.value) for one in before) else tuple(one.value for one in before)
+
     def filled(self, words: Sequence[str], line: int, known: int | None, conditions: tuple[str, ...]) -> tuple[str, ...]:
         """The words of a command with the values that are written out."""
         return tuple(

@@ -12,6 +12,7 @@ from halfway.inspection.formats.bash import words as said
 from halfway.inspection.formats.bash.evidence import guard, kept, notice, told, written_down
 from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.origin import VARIABLE, Origins, varies
+from halfway.inspection.formats.bash.own import clears_clone, clears_own
 from halfway.inspection.formats.bash.script import Command, Script
 from halfway.inspection.formats.sequence import Branch, Draft, slug
 from halfway.inspection.model import (
@@ -43,6 +44,7 @@ OTHER_KIND = "{what} is a program: what it does outside was not followed from he
 TOO_DEEP = "{what} is more than five scripts deep"
 WRITTEN_HERE = "{what} is written out in the file itself, in another language: what it does outside was not followed"
 NOT_SHELL = "{what} could not be read as a shell script"
+_BEHIND = re.compile(r"^\$(?:\{(\w+)\}|(\w+)(?=/))([\w./-]*\w)$")
 _TRIAL = re.compile(r"(?i)dry[_-]?run")
 
 
@@ -59,7 +61,7 @@ def drafts(script: Script, frame: Frame) -> Iterator[Draft]:
 
 
 def _drafts(command: Command, script: Script, frame: Frame, origins: Origins) -> Iterator[Draft]:
-    effect = _effect(command, frame)
+    effect = None if clears_own(command, script) else _effect(command, frame)
     if effect is not None and effect.outward:
         yield _draft(
             _acting(_step(command, script, frame, effect.told), effect, command, script, frame=frame, origins=origins), command, frame
@@ -78,7 +80,12 @@ def _drafts(command: Command, script: Script, frame: Frame, origins: Origins) ->
 
 
 def _resolved(command: Command, frame: Frame, origins: Origins) -> Command:
-    """With the variables filled in whose values are written out."""
+    """With the variables filled in whose values are written out, and without a helper that only runs what it is given."""
+    filled = _filled(command, frame, origins)
+    return replace(filled, words=said.carried(filled.words, frame.given.knowledge.command))
+
+
+def _filled(command: Command, frame: Frame, origins: Origins) -> Command:
     if not any("$" in word for word in command.words):
         return command
 
@@ -93,9 +100,19 @@ def _resolved(command: Command, frame: Frame, origins: Origins) -> Command:
     words = [VARIABLE.sub(value, word)[:10_000] for word in command.words]
     if said.unknown_name(words) and (alone := VARIABLE.fullmatch(words[0])):
         words[0] = origins.program(alone[1] or alone[2], command.line, command.conditions) or words[0]
+    words[0] = _in_a_folder(words[0], command, origins)
     if said.unknown_name(command.words) and not said.unknown_name(words):
         words[:1] = _split(words[0])
     return replace(command, words=tuple(words))
+
+
+def _in_a_folder(word: str, command: Command, origins: Origins) -> str:
+    """The program behind a folder that is this or that one, or none: `${BIN}twine`, where BIN is `venv/bin/` or empty."""
+    match = _BEHIND.match(word)
+    if match is None:
+        return word
+    programs = {f"{value}{match[3]}".rsplit("/", 1)[-1] for value in origins.either(match[1] or match[2], command.line)}
+    return programs.pop() if len(programs) == 1 else word
 
 
 def _split(text: str) -> list[str]:
@@ -163,6 +180,7 @@ def _acting(step: Step, effect: Effect, command: Command, script: Script, *, fra
         guard=looked,
         guard_is_proof=proof,
         kept=kept(command, script, frame),
+        extra={**step.extra, "cloned": "true"} if clears_clone(command, script) else step.extra,
         marks=step.marks | recovery | notice(effect.kinds, " ".join((*command.words, command.input)), when),
         facts=(*step.facts, *made, *_asked_facts(looked, step.span, frame)),
     )
@@ -219,7 +237,18 @@ def _on_error(command: Command, script: Script, frame: Frame) -> OnError:
         command.fate is OnError.CONTINUE and last and not command.asked and not command.loops and not command.into
     ):
         return frame.on_error
-    return OnError.ROUTE if _looked_at(command, script) else command.fate
+    return OnError.ROUTE if _looked_at(command, script) or _awaited(command, script) else command.fate
+
+
+def _awaited(command: Command, script: Script) -> bool:
+    """Whether what runs beside the script is asked for later, and its failure stops there: `wait $!`, or a look at what runs here.
+
+    A `wait` for all that runs has no failure.
+    """
+    if not command.aside:
+        return False
+    later = (one for one in script.commands[command.number + 1 :] if one.fate is OnError.STOP)
+    return any((one.words[0] == "wait" and one.words[1:]) or (said.looks(one.words) and said.to_this_machine(one.words)) for one in later)
 
 
 def _looked_at(command: Command, script: Script) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tree_sitter import Node, Parser
 
 from halfway.inspection.formats.bash import loops
+from halfway.inspection.formats.bash.around import Around
 from halfway.inspection.formats.bash.nodes import (
     called_with,
     fate_of,
@@ -16,6 +17,7 @@ from halfway.inspection.formats.bash.nodes import (
     halves,
     last_statement,
     list_members,
+    mentioned,
     reckoned,
     same,
     shifted,
@@ -35,29 +37,6 @@ _MASK = re.compile(r"halfwayexpr(\d+)x")
 _PARAMETER = re.compile(r"\$(?:\{([1-9])[^{}]*\}|([1-9]))")
 _LEAVES = re.compile(r"(?:^|[\s;{(&|])(?:exit|return|continue)\b")
 _INSIDE = ("command_substitution", "process_substitution")
-
-
-@dataclass(frozen=True)
-class Around:
-    """What stands around the part that is being walked."""
-
-    depth: int = 0
-    loops: tuple[Loop, ...] = ()
-    functions: tuple[str, ...] = ()
-    arguments: tuple[str, ...] | None = None
-    asked: tuple[Asked, ...] = ()
-    conditions: tuple[str, ...] = ()
-    ways: tuple[tuple[int, int], ...] = ()
-    leaves: int = 0
-    fate: OnError | None = None  # None: as `set -e` says
-    piped: bool = False
-    aside: bool = False  # what comes next does not wait for it
-    followers: tuple[tuple[str, ...], ...] = ()
-    failing: bool = False
-    into: str = ""
-    writes: tuple[str, ...] = ()
-    input: str = ""
-    trapped: str = ""
 
 
 def read(text: str, *, stops: bool = False, pipefail: bool = False) -> Script:
@@ -101,20 +80,26 @@ class _Walk:
         self.assignments: list[Assignment] = []
         self._expressions = expressions
         self._stops, self._pipefail = stops, pipefail
-        self._functions: dict[str, Node] = {}
+        self._functions: dict[str, tuple[Node, int]] = {}  # with the line before the first one of their text
         self._called: set[str] = set()
         self._traps: list[tuple[str, str, int]] = []
         self._shift, self._loops, self._forks = 1, 0, 0
 
     def whole(self, root: Node) -> None:
-        self._functions |= functions(root)
+        self._functions |= self._defined(root)
         self.visit(root, Around())
         if any(command.words[0].lstrip('"').startswith("$") for command in self.commands):
-            # A function may be called by a name that is not known before.
-            for name in [name for name in self._functions if name not in self._called]:
+            # A function may be called by a name that is not known before; what a trap calls is done at its end.
+            trapped = mentioned(
+                [text for text, _, _ in self._traps], {name: self._text(node) for name, (node, _) in self._functions.items()}
+            )
+            for name in [name for name in self._functions if name not in self._called | trapped]:
                 self._call(name, (), Around(conditions=(f"{name}()",)))
         for text, signal, line in self._traps:
             self._nested(text, line, Around(trapped=signal, failing=signal == "ERR"))
+
+    def _defined(self, root: Node) -> dict[str, tuple[Node, int]]:
+        return {name: (node, self._shift) for name, node in functions(root).items()}
 
     # ── the parts of the grammar ──
 
@@ -365,10 +350,13 @@ class _Walk:
 
     def _call(self, name: str, arguments: tuple[str, ...], around: Around, wrapping: Wrapping | None = None) -> None:
         self._called.add(name)
-        body = self._functions[name].child_by_field_name("body")
-        start = len(self.commands)
+        node, own = self._functions[name]
+        body = node.child_by_field_name("body")
+        start, shift = len(self.commands), self._shift
         if body is not None:
+            self._shift = own  # its lines are those of the text that it stands in, wherever it is called from
             self.visit(body, replace(around, functions=(*around.functions, name), arguments=arguments, input=""))
+            self._shift = shift
         if wrapping is not None and wrapping != Wrapping():
             self.commands[start:] = [replace(command, wrapping=wrapping) for command in self.commands[start:]]
 
@@ -379,7 +367,7 @@ class _Walk:
         root = _parser().parse(replaced(text, lambda whole: _kept(whole, self._expressions)).encode("utf-8", "replace")).root_node
         shift, self._shift, start = self._shift, line, len(self.commands)
         known = self._functions
-        self._functions = known | functions(root)
+        self._functions = known | self._defined(root)
         self.visit(root, replace(around, depth=around.depth + 10, input=""))
         self._shift, self._functions = shift, known
         if wrapping is not None and wrapping != Wrapping():

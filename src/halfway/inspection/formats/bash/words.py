@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from halfway.inspection.source import whole
@@ -93,19 +93,36 @@ _ACTS = re.compile(
     r"(?i)^(?:charge|pay|payout|refund|bill|invoice|send|notify|mail|publish|deploy|release|push|upload|promote|migrate|sync|provision"
     r"|rollout)s?(?:[:_-]|$)"
 )
+# A helper that tells somebody at the screen, and what it is given is a text.
+_SAYS_SO = re.compile(
+    r"(?i)^(?:log|echo|print|printf|say|msg|info|warn|warning|error|err|debug|die|fail|abort|ok|success|header|banner)(?:_\w+)?$"
+)
+# A helper that runs the words behind it, or only shows them.
+_CARRIES = re.compile(r"^(?:\w+_)?(?:run|exec|execute|do|cmd|dryrun|maybe|must|safe|quiet|quietly|verbose)(?:_\w+)?$")
+_PLACES = frozenset({"-R", "--repo", "--hostname", "-C", "-c", "--git-dir", "--work-tree"})
 _KNOWN_TOOLS = frozenset({
     "git", "gh", "docker", "podman", "npm", "pnpm", "yarn", "bun", "cargo", "go", "mvn", "gradle", "gradlew", "mvnw", "pip",
     "pip3", "uv", "goreleaser", "apt", "apt-get", "brew", "apk", "dnf", "yum", "cmake", "meson", "terraform", "tofu", "aws",
     "gcloud", "az", "kubectl", "helm", "rsync", "scp", "ssh", "curl", "wget", "cp", "mv", "rm", "tar", "chmod", "chown", "mkdir",
     "systemctl", "service", "dotnet", "nuget", "conda",
 })  # fmt: skip
+_IS_TEXT = re.compile(r"[=\s]")  # what a subcommand has not
 _PROGRAM = re.compile(r"^(?:\.{1,2}/)?[\w.@${}/-]+\.(?:sh|bash|py|js|mjs|cjs|ts|mts|rb|pl|php)$")
+# What is brought in by a file of this name are values and texts.
+_SETTINGS = re.compile(
+    r"(?i)(?:^|[/_.-])(?:constants?|messages?|colou?rs?|variables|vars|env|environment|config|settings|defaults|versions?)(?:\.(?:sh|bash))?$"
+)
+# What follows a deployment does not deploy, and what makes an archive does not send it.
+_NOT_ITSELF = re.compile(
+    r"(?i)(?:^|[/_-])(?:post|after|pre|before)[-_]?(?:deploy(?:ment)?|release|publish|upload)(?=[-_.])"
+    r"|(?:^|/)(?:make|create|pack|package)[-_](?:\w+[-_])*(?:assets?|artifacts?|archives?|tarballs?|dist|zip|tgz)(?=\.\w+$|$)"
+)
 _OUTWARD = re.compile(
     r"(?i)deploy|publish|release|push|upload|send|notif|mail|charge|pay|invoice|bill|sync|migrat|promot"
     r"|announce|post|rollout|provision|apply|crm|order"
 )
 _WITHIN = re.compile(
-    r"(?i)(?:^|[/_:.-])(?:test|tests|lint|build|check|setup|install|format|compile|bench|verify|typecheck|configure|activate|rubocop|phpunit|eslint|audit"
+    r"(?i)(?:^|[/_:.-])(?:test|tests|smoke|lint|build|check|setup|install|format|compile|bench|verify|typecheck|configure|activate|rubocop|phpunit|eslint|audit"
     r"|assert|detect|(?:update|bump|set)[-_]?(?:\w*[-_])?versions?\b|wait|validate|coverage|gen|doc|clean)|(?:^|/)run[-_]?tests?\b"
 )
 _BESIDE = re.compile(r"(?:^|[/@=])(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?:[:/]|$)")
@@ -121,6 +138,21 @@ class Program:
     reference: str
     shell: bool  # it is a shell script, which can be followed
     told: str
+
+
+def carried(words: tuple[str, ...], known: Callable[[Sequence[str]], object]) -> tuple[str, ...]:
+    """Without a helper in front that is called after running what it is given, where that is a command: `maybe_run git push`."""
+    if len(words) < 2 or not _CARRIES.match(words[0]) or known(words) is not None:
+        return words
+    return words[1:] if words[1] in _KNOWN_TOOLS or known(words[1:]) is not None else words
+
+
+def without_place(words: Sequence[str]) -> tuple[str, ...]:
+    """Without the options in front of a subcommand that say where: `gh --repo shop/shop release view`."""
+    at = 1
+    while words[0] in ("gh", "git") and at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in _PLACES else 1
+    return (words[0], *words[at:])
 
 
 def looks(words: Sequence[str]) -> bool:
@@ -302,9 +334,9 @@ def program(words: Sequence[str]) -> Program | None:
 
 def _acts(name: str, words: Sequence[str]) -> bool:
     """Whether a tool that nobody knows is told to do what goes outside."""
-    if name in _KNOWN_TOOLS or trivial(words) or unknown_name(words):
+    if name in _KNOWN_TOOLS or trivial(words) or unknown_name(words) or _SAYS_SO.match(name):
         return False
-    return any(_ACTS.match(word) for word in words[1:4])
+    return any(_ACTS.match(word) and not _IS_TEXT.search(word) for word in words[1:4])
 
 
 def _run_by(name: str, words: Sequence[str], told: str) -> Program | None:
@@ -317,6 +349,8 @@ def _run_by(name: str, words: Sequence[str], told: str) -> Program | None:
     first = next((word for word in words[1:] if not word.startswith("-")), "")
     if name in _INTERPRETERS and re.fullmatch(r"\$\{?\w+\}?", first):
         return Program(first, False, told)
+    if name in ("source", ".") and _SETTINGS.search(first):
+        return None
     for word in words[1:]:
         if _PROGRAM.match(word):
             shell = word.endswith(("sh", "bash")) or name in ("bash", "sh", "source", ".")
@@ -344,7 +378,7 @@ def is_shell_text(text: str) -> bool:
 
 def outward(target: str) -> bool:
     """Whether the name of a program says that it goes outside."""
-    return bool(_OUTWARD.search(target)) and not _WITHIN.search(target)
+    return bool(_OUTWARD.search(_NOT_ITSELF.sub("", target))) and not _WITHIN.search(target)
 
 
 def _base(name: str) -> str:
