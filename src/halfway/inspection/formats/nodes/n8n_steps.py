@@ -15,6 +15,8 @@ from halfway.inspection.formats.nodes.n8n_drawing import Drawing
 from halfway.inspection.formats.nodes.n8n_effects import Done, done_by, streams, told
 from halfway.inspection.formats.nodes.n8n_guards import Guards
 from halfway.inspection.formats.nodes.n8n_items import Items, at_once
+from halfway.inspection.formats.nodes.n8n_noting import notes_that_done, says_the_same
+from halfway.inspection.formats.nodes.n8n_statements import makes_anew
 from halfway.inspection.formats.nodes.n8n_told import Told
 from halfway.inspection.formats.nodes.n8n_triggers import again, kind_of
 from halfway.inspection.formats.nodes.n8n_waiting import Waiting
@@ -317,13 +319,24 @@ class Steps:
         effect = self.told.with_receiver(tool, done_by(self.drawing, tool, self.given).effect)
         return effect is not None and effect.kinds == frozenset({Kind.NOTIFY}) and effect.receiver is Receiver.TEAM
 
+    def _says_nothing_of_failure(self, name: str) -> bool:
+        """Whether a message that only a failure leads to says what another one says when the same node does not fail."""
+        if name not in self.after_failures or not is_notice(self.done[name].effect):
+            return False
+        graph, node = self.drawing.graph, self.drawing.nodes[name]
+        failing = [link.before for link in graph.links if link.when is When.ERROR and name in {link.after, *graph.downstream([link.after])}]
+        otherwise = graph.downstream(failing, but=(When.ERROR,))
+        return any(is_notice(self.done[one].effect) and says_the_same(node, self.drawing.nodes[one]) for one in otherwise - {name})
+
     def _heard(self, name: str) -> dict[str, str]:
         """Who waits for what comes of it, and what becomes of its items."""
         node = self.drawing.nodes[name]
         return {
             "taken_out": "true" if self.items.taken_out(name, self._circle(name)) or self._left_out(name) else "",
             "replaced": "true" if self.items.replaced(name) is not None else "",
-            "replaces": "true" if name in self.items.replacing else "",
+            "replaces": "true" if name in self.items.replacing or makes_anew(self.drawing, name) else "",
+            "logs": "true" if notes_that_done(self.drawing, self.done, name) else "",
+            "alike": "true" if self._says_nothing_of_failure(name) else "",
             "streams": "true" if streams(node) else "",
             "at_home": "true" if self.told.at_home(node) else "",
             "answers": "true" if name in self.waiting.answering else "",
