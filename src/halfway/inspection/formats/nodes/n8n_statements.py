@@ -57,7 +57,7 @@ def _before(drawing: Drawing, name: str, code: str) -> list[str]:
 def _texts_of(code: str, field: str) -> list[str] | None:
     """The statements that code gives a name; none where it only hands it on, None where one of them is put together otherwise."""
     gives = re.compile(rf"""(?<![\w.])["']?{re.escape(field)}["']?\s*(?:\+?=(?!=)|:)\s*""")
-    handed_on = re.compile(rf"""null\b|''|""|(?:[\w$().\[\]"' ]*\.)?{re.escape(field)}\b""")
+    handed_on = re.compile(rf"""null\b|''|""|(?:[\w$().\[\]"' ]*\.)?{re.escape(field)}\b(?=\s*(?:[;,}})]|\n|$|\|\||\?\?))""")
     texts: list[str] = []
     for one in gives.finditer(code):
         text = _WHOLE.match(code, one.end())
