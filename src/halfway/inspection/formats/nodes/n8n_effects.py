@@ -32,7 +32,8 @@ COMMAND_UNREAD = "The program {what} is started and was not given."
 NODE_UNREAD = "The node {what} is not one of n8n's own; what it does is not known."
 _REACHES_OUT = re.compile(
     r"(?i)\bfetch\(|axios|httpRequest|\$http|https?\.request|\brequests\.|urllib|WebSocket|child_process|nodemailer"
-    r"|require\((?!\s*['\"](?:node:)?(?:@?langchain[/\w-]*|crypto|lodash|moment|luxon|url|util|querystring|path|xlsx|cheerio|uuid|zlib|buffer)['\"])"
+    r"|require\((?!\s*['\"](?:node:)?(?:@?langchain[/\w-]*"
+    r"|crypto|lodash|moment|luxon|url|util|querystring|path|xlsx|cheerio|uuid|zlib|buffer)['\"])"
     r"|(?:^|[\\n;])\s*(?:import|from)\s+(?!(?:collections|json|re|math|datetime|random|itertools|functools|statistics|base64|hashlib|string|time"
     r"|uuid|typing|decimal|html|textwrap|copy|operator|calendar|unicodedata|js|pyodide)\b)\w"
 )
