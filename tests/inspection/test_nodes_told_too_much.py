@@ -655,3 +655,215 @@ def test_a_channel_among_the_settings_is_of_the_own_people(tmp_path: Path, given
     effect = step(tmp_path, scenario(INBOX, module(2, "slack:createMessage", {"text": "x"}, parameters=given)), "2").effect
     assert effect is not None
     assert effect.receiver is receiver
+
+
+# ── what is asked, though it is posted ──
+
+
+def posted(url: str = "https://shop.example/crud/orders", body: str = "", name: str = "Act", **more: object) -> str:
+    given = {"method": "POST", "url": url, **({"specifyBody": "json", "jsonBody": body} if body else {}), **more}
+    return drawn(HOOK, made(name, "httpRequest", given))
+
+
+@pytest.mark.parametrize(
+    ("none", "one"),
+    [
+        (posted(body='={"operation": "getOne", "id": "{{ $json.id }}"}'), posted(body='={"operation": "insert", "id": "{{ $json.id }}"}')),
+        (
+            posted(body="={{ JSON.stringify({ action: 'available_rooms' }) }}"),
+            posted(body="={{ JSON.stringify({ action: 'book_room' }) }}"),
+        ),
+        (
+            posted(body='{"jsonrpc": "2.0", "method": "host.get", "params": {}}'),
+            posted(body='{"jsonrpc": "2.0", "method": "host.create", "params": {}}'),
+        ),
+        (
+            posted(body='{"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "search_rooms"}}'),
+            posted(body='{"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "book_room"}}'),
+        ),
+        (posted("https://shop.example/api/TicketSearch"), posted("https://shop.example/api/TicketUpdate")),
+        (posted("https://shop.example/api/TicketGet/{{ $json.id }}"), posted("https://shop.example/api/Ticket/{{ $json.id }}")),
+        (posted("https://shop.example/verify-token"), posted("https://shop.example/send-token")),
+        (posted("https://shop.example/generate-token"), posted("https://shop.example/generate-invoice")),
+        (posted("https://shop.example/rpc/get_due_orders"), posted("https://shop.example/rpc/close_due_orders")),
+        (posted("https://shop.example/search"), posted("https://shop.example/mailing-list")),
+        (posted(name="API: Get Orders"), posted(name="API: Keep Orders")),
+        (posted(name="Get Orders"), posted(name="Get Orders", body='{"operation": "insert"}')),
+        (
+            posted(bodyParameters={"parameters": [{"name": "grant_type", "value": "refresh_token"}]}),
+            posted(bodyParameters={"parameters": [{"name": "order_type", "value": "book"}]}),
+        ),
+        (
+            node("facebookGraphApi", "webhook", node="me", edge="accounts"),
+            node("facebookGraphApi", "webhook", node="me", edge="messages", httpRequestMethod="POST"),
+        ),
+        (
+            node("whatsApp", "webhook", resource="media", operation="mediaUrlGet"),
+            node("whatsApp", "webhook", resource="message", operation="send"),
+        ),
+    ],
+)
+def test_what_is_posted_to_ask_is_no_effect(tmp_path: Path, none: str, one: str) -> None:
+    assert not {"R-29", "R-39"} & told(tmp_path, "x.json", none).keys()
+    assert {"R-29", "R-39"} <= told(tmp_path, "x.json", one).keys()
+
+
+@pytest.mark.parametrize(("given", "severity"), [({"returnAll": True}, "LOW"), ({"returnAll": True, "operation": "sell"}, "MEDIUM")])
+def test_a_node_of_others_that_is_told_how_many_lists(tmp_path: Path, given: dict[str, object], severity: str) -> None:
+    assert told(tmp_path, "x.json", drawn(HOOK, made("A", "n8n-nodes-shop.shop", given)))["R-44"] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("name", "severity"),
+    [("Kunden laden", "LOW"), ("Kunden hochladen", "MEDIUM"), ("Build Query", "LOW"), ("Build Queue", "MEDIUM")],
+)
+def test_a_workflow_is_called_a_look(tmp_path: Path, name: str, severity: str) -> None:
+    assert told(tmp_path, "x.json", drawn(HOOK, made(name, "executeWorkflow", {"workflowId": "w7"})))["R-44"] == [severity]
+
+
+@pytest.mark.parametrize(("wanted", "rule"), [("@langchain/core/prompts", False), ("node-fetch", True)])
+def test_code_that_only_asks_a_model_was_read(tmp_path: Path, wanted: str, rule: bool) -> None:
+    code = {"code": {"execute": {"code": f"const part = require('{wanted}');\nreturn part;"}}}
+    assert ("R-44" in told(tmp_path, "x.json", drawn(HOOK, made("Ask", "@n8n/n8n-nodes-langchain.code", code)))) is rule
+
+
+# ── statements that code writes ──
+
+COUNT = "const find = `SELECT count(*) FROM orders WHERE id = '${id}'`.trim();\nreturn { find };"
+
+
+def running(code: str, *between: Node, query: str = "={{ $json.find }}") -> str:
+    run = made("Run", "postgres", {"operation": "executeQuery", "query": query})
+    return drawn(HOOK, made("Write", "code", {"jsCode": code}), *between, run)
+
+
+@pytest.mark.parametrize(
+    ("none", "one"),
+    [
+        (running(COUNT), running(COUNT.replace("SELECT count(*) FROM orders WHERE id =", "INSERT INTO orders VALUES"))),
+        (running(COUNT, made("Pass", "if")), running(COUNT, made("Pass", "httpRequest", LOOK))),
+        (
+            running(COUNT, made("Pass", "code", {"jsCode": "const o = $('Write').first().json;\nreturn { find: o.find };"})),
+            running(COUNT, made("Pass", "code", {"jsCode": "const o = $('Write').first().json;\nreturn { find: o.find + more };"})),
+        ),
+        (running(COUNT), running("const find = 'SELECT 1' + tail;\nreturn { find };")),
+        (running(COUNT), running(COUNT, query="={{ $json.other }}")),
+        (
+            running(COUNT.replace("SELECT count(*) FROM orders WHERE id =", "INSERT INTO orders ON CONFLICT (id) DO NOTHING")),
+            running(COUNT.replace("SELECT count(*) FROM orders WHERE id =", "UPDATE orders SET n = n + 1 WHERE id =")),
+        ),
+    ],
+)
+def test_a_statement_is_read_where_code_writes_it(tmp_path: Path, none: str, one: str) -> None:
+    assert "R-39" not in told(tmp_path, "x.json", none)
+    assert "R-39" in told(tmp_path, "x.json", one)
+
+
+@pytest.mark.parametrize(("table", "rule"), [("orders", "R-40"), ("visits", "R-39")])
+def test_who_asks_one_table_has_not_looked_in_another(tmp_path: Path, table: str, rule: str) -> None:
+    look = made("Look", "postgres", {"operation": "executeQuery", "query": "SELECT id FROM orders"})
+    there = made("There?", "if", {"conditions": {"string": [{"value1": "={{ $json.id }}", "operation": "isEmpty"}]}})
+    act = made("Act", "postgres", {"operation": "executeQuery", "query": f"INSERT INTO {table} (a) VALUES (1)"})
+    ways = {"Start": [["Look"]], "Look": [["There?"]], "There?": [["Act"], []]}
+    found = told(tmp_path, "x.json", drawn(HOOK, look, there, act, ways=ways))
+    assert {"R-39", "R-40"} & found.keys() == {rule}
+    assert "R-10" not in found
+
+
+@pytest.mark.parametrize(("again", "rule"), [("orders", False), ("visits", True)])
+def test_rows_that_one_text_deletes_and_puts_in_again_are_replaced(tmp_path: Path, again: str, rule: bool) -> None:
+    query = f"DELETE FROM orders WHERE id = 1; INSERT INTO {again} (id) VALUES (1) ON CONFLICT (id) DO NOTHING"
+    clear = made("Clear", "postgres", {"operation": "executeQuery", "query": query})
+    assert ("R-26" in told(tmp_path, "x.json", drawn(HOOK, clear, made("Book", "httpRequest", BOOK)))) is rule
+
+
+# ── what comes last, or in any case ──
+
+
+@pytest.mark.parametrize(("body", "rule"), [("published_at", False), ("price", True)])
+def test_the_record_that_it_is_published_comes_last(tmp_path: Path, body: str, rule: bool) -> None:
+    url = {"method": "POST", "url": "https://shop.example/crud/news"}
+    look = made("Look", "httpRequest", {**url, "jsonBody": '{"operation": "getAll"}'})
+    note = made("Note", "httpRequest", {**url, "jsonBody": f'={{"operation": "insert", "{body}": "{{{{ $now }}}}"}}'})
+    tell = made("Tell", "twitter", {"text": "x"})
+    assert ("R-26" in told(tmp_path, "x.json", drawn(CLOCK, look, tell, note))) is rule
+
+
+@pytest.mark.parametrize(("columns", "rule"), [("(to_whom, sent_at)", False), ("(to_whom, paid)", True)])
+def test_the_row_that_it_is_sent_comes_after_the_message(tmp_path: Path, columns: str, rule: bool) -> None:
+    mail = made("Mail", "gmail", {"sendTo": "={{ $json.email }}", **MAIL})
+    row = made("Row", "postgres", {"operation": "executeQuery", "query": f"INSERT INTO mails {columns} VALUES ($1, $2)"})
+    assert ("R-06" in told(tmp_path, "x.json", drawn(HOOK, mail, row))) is rule
+
+
+def test_a_message_that_comes_in_any_case_takes_nothing_for_failed(tmp_path: Path) -> None:
+    def failing(regular: list[str], words: str) -> str:
+        act = made("Act", "httpRequest", BOOK, onError="continueErrorOutput")
+        to = {"sendTo": "={{ $('Start').item.json.email }}", **MAIL}
+        thanks = "Thank you for your order. We will look at it as soon as we can and write to you."
+        mail, sorry = made("Mail", "gmail", {**to, "message": thanks}), made("Sorry", "gmail", {**to, "message": words or thanks})
+        last = made("Last", "gmail", {**to, "message": "x"})
+        return drawn(
+            HOOK, act, mail, sorry, last, ways={"Start": [["Act"]], "Act": [["Mail"], ["Sorry"]], "Mail": [regular], "Sorry": [["Last"]]}
+        )
+
+    assert "R-14" not in told(tmp_path, "x.json", failing(["Last"], ""))
+    assert "R-14" in told(tmp_path, "x.json", failing([], ""))
+    assert "R-14" in told(
+        tmp_path, "x.json", failing(["Last"], "We are sorry to say that your order could not be taken today. Please try again.")
+    )
+
+
+@pytest.mark.parametrize(("to", "severity"), [("+4900000", "MEDIUM"), ("={{ $json.phone }}", "HIGH")])
+def test_the_own_people_hear_a_thing_twice(tmp_path: Path, to: str, severity: str) -> None:
+    given = {"resource": "sms", "operation": "send", "to": to, "message": "x", "options": {"timeout": 5000}}
+    text = drawn(HOOK, made("Act", "twilio", given, retryOnFail=True))
+    assert told(tmp_path, "x.json", text)["R-14"] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("said", "start", "rule"),
+    [("error", "executeWorkflowTrigger", False), ("page", "executeWorkflowTrigger", True), ("error", "webhook", True)],
+)
+def test_the_calling_workflow_is_given_the_outcome(tmp_path: Path, said: str, start: str, rule: bool) -> None:
+    act = made("Act", "httpRequest", BOOK, continueOnFail=True)
+    end = made("End", "code", {"jsCode": f"return [{{ json: {{ {said}: $json.{said} }} }}];"})
+    assert ("R-29" in told(tmp_path, "x.json", drawn(made("Start", start), act, end))) is rule
+
+
+@pytest.mark.parametrize(("column", "rule"), [("Status", False), ("Remark", True)])
+def test_what_is_through_is_no_longer_chosen(tmp_path: Path, column: str, rule: bool) -> None:
+    table = {"base": "b", "table": "t"}
+    jobs = made("Jobs", "airtable", {**table, "operation": "search", "filterByFormula": "={Status} = 'New'"})
+    act = made("Act", "httpRequest", BOOK)
+    sets = made("Set", "airtable", {**table, "operation": "update", "columns": {"value": {column: "x"}, "matchingColumns": ["id"]}})
+    ways = {"Start": [["Jobs"]], "Jobs": [["Each"]], "Each": [[], ["Act"]], "Act": [["Set"]], "Set": [["Each"]]}
+    text = drawn(CLOCK, jobs, made("Each", "splitInBatches", typeVersion=3), act, sets, ways=ways)
+    assert ("R-27" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(("module_", "rule"), [("google-sheets:filterRows", False), ("google-sheets:addRow", True)])
+def test_rows_that_are_searched_are_no_effect(tmp_path: Path, module_: str, rule: bool) -> None:
+    text = scenario(module(1, "gateway:CustomWebHook"), module(2, module_, {"sheetId": "s"}))
+    assert ("R-39" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(("method", "rule"), [("GET", False), ("POST", True)])
+def test_a_request_to_one_vendor_says_that_it_reads(tmp_path: Path, method: str, rule: bool) -> None:
+    text = scenario(module(1, "gateway:CustomWebHook"), module(2, "shop:shopRest", {"method": method, "url": "/orders"}))
+    assert ("R-39" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(("said", "rule"), [("Error path", False), ("Success path", True)])
+def test_a_filter_is_called_by_the_failure(tmp_path: Path, said: str, rule: bool) -> None:
+    mail = module(3, "google-email:ActionSendEmail", {"to": ["boss@shop.example"]}, filter={"name": said, "conditions": [[]]})
+    text = scenario(module(1, "gateway:CustomWebHook"), module(2, "google-sheets:addRow", {"sheetId": "s"}), mail)
+    assert ("R-29" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(("asked", "rule"), [("{{2.headers.page-count}}", False), ("{{2.headers.length}}", True)])
+def test_what_runs_after_the_last_page_runs_once(tmp_path: Path, asked: str, rule: bool) -> None:
+    ends = {"name": "", "conditions": [[{"a": "{{2.i}}", "b": asked, "o": "number:equal"}]]}
+    make = module(3, "shop:createATask", {"title": "x"}, filter=ends)
+    text = scenario(module(1, "gateway:CustomWebHook"), module(2, "builtin:BasicRepeater", {"repeats": "9"}), make)
+    assert ("R-27" in told(tmp_path, "x.json", text)) is rule

@@ -18,7 +18,7 @@ _DROPPED = re.compile(r"(?i)create[-_]?invalidation")  # what a cache has droppe
 _STATE, _STATE_LOCK = re.compile(r"^(?:terraform|tofu|terragrunt) "), re.compile(r"\bLockID\b|\buse_lockfile\b|-lock-timeout\b")
 _OF_THE_RUNNER = re.compile(r"^(?:docker compose|docker-compose|systemctl)\b")  # a machine of its own for each run
 _IN_EARNEST = re.compile(r"--prod|\s-p\b")
-_ADDS = re.compile(r"\b(?:append|insert|INSERT|add|create)\b")
+_ADDS = re.compile(r"\b(?:append|insert|INSERT|add|create)(?:\b|[A-Z])")
 _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
 
 
@@ -55,8 +55,13 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
     # Two events, or two people, are about two records, unless a look before the effect tells of one thing that both want.
     # That both may find nothing and add it is the question of R-40.
     of_one_record = step.guard is None and all(start.kind in (Starting.EVENT, Starting.MANUAL) for start in starts)
-    adds = Kind.CREATE in kinds(step) or _ADDS.search(told(step)) is not None  # two new rows do not meet
+    adds = Kind.CREATE in kinds(step) or _ADDS.search(told(step)) is not None or _is_inserted(step)  # two new rows do not meet
     return bool(kinds(step) & {Kind.MONEY, Kind.RECORD}) and not of_one_record and not adds
+
+
+def _is_inserted(step: Step) -> bool:
+    """Whether its statement adds a row, whatever the step is called."""
+    return step.effect is not None and step.effect.action == "db.insert"
 
 
 def _is_preview(step: Step) -> bool:

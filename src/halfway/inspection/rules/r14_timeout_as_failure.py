@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Kind, Mark, OnError, Receiver, Repeat, Step
-from halfway.inspection.rules.common import again_at, answers, exposed, found, kinds, line, outward, retries
+from halfway.inspection.rules.common import again_at, answers, exposed, found, kinds, line, outward, retries, tells_team
 from halfway.inspection.ways import Ways
 
 RETRIED = "{what} is taken for failed after {seconds} seconds and done again, though it may have happened."
@@ -31,23 +31,36 @@ def check(case: Case) -> Iterator[Finding]:
             yield found(RULE.id, severity, step, BOOKED, line(then), then=then.name)
         elif step.timeout is not None and retry is not None and exposed(step):
             facts: tuple[Fact, ...] = (*(fact for fact in step.facts if "timeout" in fact.span.at), *again_at(retry, step))
-            severity = Severity.MEDIUM if kinds(step) == UNKNOWN else Severity.HIGH
+            severity = Severity.MEDIUM if kinds(step) == UNKNOWN or tells_team(step) else Severity.HIGH
             yield found(RULE.id, severity, step, RETRIED, *facts, seconds=f"{step.timeout:g}")
 
 
 def _booked(ways: Ways, step: Step) -> Step | None:
     """The first step on the way of its failure that takes it for not done; who looks before is asking, not booking."""
-    ways_out = ways.failing_first(step)
-    waiting, seen = [one for one in ways_out if not _decided(step, one) and not _takes_back(step, one)], {step.id}
+    going_on = _in_any_case(ways, step)
+    ways_out = [one for one in ways.failing_first(step) if one.id not in going_on]
+    waiting = [one for one in ways_out if not _decided(step, one) and not _takes_back(step, one)]
+    seen = {step.id, *going_on}
     while waiting:
         one = waiting.pop(0)
-        if one.id in seen or _looks(ways, step, one) or ways.is_after(step, one):
-            continue  # what comes in any case does not take it for failed
+        if one.id in seen or _looks(ways, step, one):
+            continue
         seen.add(one.id)
         if _books(one):
             return one
         waiting.extend(ways.following(one))
     return None
+
+
+def _in_any_case(ways: Ways, step: Step) -> set[str]:
+    """What comes when all goes well, before the step is done once more: it does not take the step for failed."""
+    seen, waiting = {step.id}, [step]
+    while waiting:
+        for one in ways.following(waiting.pop()):
+            if one.id not in seen:
+                seen.add(one.id)
+                waiting.append(one)
+    return seen - {step.id}
 
 
 def _decided(step: Step, then: Step) -> bool:
@@ -73,8 +86,8 @@ def _looks(ways: Ways, step: Step, then: Step) -> bool:
 
 
 def _books(step: Step) -> bool:
-    if step.effect is None or not step.effect.outward:
-        return False
+    if step.effect is None or not step.effect.outward or "alike" in step.extra:
+        return False  # a message of the same words as the one of success says nothing of a failure
     if Mark.FAILURE_NOTICE in step.marks:
         return step.effect.receiver is Receiver.CUSTOMER or bool(kinds(step) & BOOKS - {Kind.NOTIFY})
     return Mark.RECOVERY in step.marks or bool(kinds(step) & BOOKS)

@@ -52,7 +52,7 @@ def _is_final(step: Step) -> bool:
 def _could_be_first(later: Step) -> bool:
     """Whether it does more than tell of what was done, can be taken back, and may fail."""
     tells = kinds(later) <= {Kind.NOTIFY, Kind.ENQUEUE}  # people, or another automation
-    if kinds(later) <= TIDYING or told(later).startswith("DELETE ") or is_row(later):
+    if kinds(later) <= TIDYING or told(later).startswith("DELETE ") or is_row(later) or "logs" in later.extra:
         return False  # it tidies up after it, or writes down that it is done
     return outward(later) and stops(later) and not tells and not _is_final(later) and not later.marks & ASIDE
 

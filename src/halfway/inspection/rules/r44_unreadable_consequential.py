@@ -20,8 +20,10 @@ _COMPUTES = re.compile(r"(?i)metric|generat|format|build(?:list|batch)")
 
 # What is called so works on what it is given, or sees to it that something is there.
 _QUIET = re.compile(
-    r"(?i)aggregat|calculat|comput|transform|\bparse|convert|validat|prepare.?prompt|extract|describe|translat(?!ions)|transcri|merge|union|cleans|unify"
-    r"|normali[sz]|summari[sz]|thumbnail|logging|ensure|if.?not.?exists|symlink|hello|\bshow|\bformat|\b(?:call|ask|invoke)\W+(?:\w+\W+)?(?:llm|claude|gemini|gpt|bedrock|openai)|\bllm\b"
+    r"(?i)aggregat|calculat|comput|transform|\bparse|convert|validat|prepare.?prompt|build.?query|extract|describe"
+    r"|translat(?!ions)|transcri|merge|union|cleans|unify"
+    r"|normali[sz]|summari[sz]|thumbnail|logging|ensure|if.?not.?exists|symlink|hello|\bshow|\bformat"
+    r"|\b(?:call|ask|invoke)\W+(?:\w+\W+)?(?:llm|claude|gemini|gpt|bedrock|openai)|\bllm\b"
 )
 _WATCHES = re.compile(r"(?i)guard|block|protect|warn|remind|audit|check|lint|format|log")  # what a hook of an agent is there for
 _PRETENDS = re.compile(r"(?i)(?:^|[\s_:${./-])(?:mock|dummy|fake|stub|noop|no-op)")

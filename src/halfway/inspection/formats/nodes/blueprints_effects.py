@@ -33,6 +33,8 @@ def done_by(scenario: Blueprint, name: str, given: Given) -> Done:
     kind = node.get("module").text
     if is_request(node):
         return Done(given.knowledge.http(_method(node), node.get("mapper", "url").text))
+    if node.get("mapper", "method").text.upper() == "GET" and node.get("mapper", "url"):
+        return Done(parts.reading(told(node)))  # any request to one vendor, which says that it reads
     verb = kind.split(":")[-1].removeprefix("Action").removeprefix("action")
     known = given.knowledge.node("make", kind)
     if known is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,6 +33,8 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
 
 MOST_SECONDS = 86_400 * 366
+_FAILED = re.compile(r"(?i)\b(?:error|fail(?:s|ed|ure)?)\b")
+_LAST_PAGE = re.compile(r"(?i)page[-_ ]?count|total[-_ ]?pages|last[-_ ]?page")
 _TABLES = frozenset({"datastore", "google-sheets", "airtable", "mysql", "postgres", "mongodb", "notion"})
 _STORES = frozenset({Kind.CREATE, Kind.RECORD, Kind.FILE, Kind.UNKNOWN})
 
@@ -220,6 +223,8 @@ class Steps:
         """A look whose result a filter on the way asks about."""
         for one in self._filtered(name):
             asked = blueprints.asks(self.scenario.modules[one].node)
+            if _LAST_PAGE.search(asked):
+                continue  # it asks how far the reading is, and not what was found
             for giver, _ in self.scenario.references(asked, one) or ():
                 if giver in self.done and parts.only_reads(self.done[giver].effect) and self._same_thing(giver, name):
                     return place(self.scenario.modules[giver].node)
@@ -234,7 +239,7 @@ class Steps:
         return first == second or first in _TABLES
 
     def _marks(self, name: str, effect: Effect | None) -> frozenset[Mark]:
-        handles = bool(self.scenario.modules[name].handles)
+        handles = bool(self.scenario.modules[name].handles) or self._is_told_on_failure(name, effect)
         found = {Mark.WAIT} if self.scenario.role(name, "waiting") else set[Mark]()
         if handles and effect is not None and Kind.NOTIFY in effect.kinds:
             found.add(Mark.FAILURE_NOTICE)
@@ -244,9 +249,17 @@ class Steps:
             found.add(Mark.RECOVERY)
         if self.scenario.role(name, "claims") and self._is_asked_for(name):
             found.add(Mark.CLAIM)
-        if self._looping(name):
+        if self._looping(name) and not self._is_at_the_end(name):
             found.add(Mark.IN_LOOP)
         return frozenset(found)
+
+    def _is_told_on_failure(self, name: str, effect: Effect | None) -> bool:
+        """Whether it is a message behind a filter that is called by the failure of what comes before."""
+        return is_notice(effect) and _FAILED.search(self.scenario.modules[name].node.get("filter", "name").text) is not None
+
+    def _is_at_the_end(self, name: str) -> bool:
+        """Whether a filter lets it run when the last page was read only, so once and not for each."""
+        return any(_LAST_PAGE.search(blueprints.asks(self.scenario.modules[one].node)) for one in self._filtered(name))
 
     def _is_asked_for(self, name: str) -> bool:
         """Whether a record can keep a repeat away: it has a key of its own, or somebody reads the store."""

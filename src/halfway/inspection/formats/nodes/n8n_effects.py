@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
+from halfway.inspection.formats.nodes.n8n_asking import only_asks
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
+from halfway.inspection.formats.nodes.n8n_statements import statement_at
 from halfway.inspection.formats.nodes.parts import (
     CODE_UNREAD,
     by_verb,
@@ -30,7 +32,8 @@ COMMAND_UNREAD = "The program {what} is started and was not given."
 NODE_UNREAD = "The node {what} is not one of n8n's own; what it does is not known."
 _REACHES_OUT = re.compile(
     r"(?i)\bfetch\(|axios|httpRequest|\$http|https?\.request|\brequests\.|urllib|WebSocket|child_process|nodemailer"
-    r"|require\((?!\s*['\"](?:node:)?(?:crypto|lodash|moment|luxon|url|util|querystring|path|xlsx|cheerio|uuid|zlib|buffer)['\"])"
+    r"|require\((?!\s*['\"](?:node:)?(?:@?langchain[/\w-]*"
+    r"|crypto|lodash|moment|luxon|url|util|querystring|path|xlsx|cheerio|uuid|zlib|buffer)['\"])"
     r"|(?:^|[\\n;])\s*(?:import|from)\s+(?!(?:collections|json|re|math|datetime|random|itertools|functools|statistics|base64|hashlib|string|time"
     r"|uuid|typing|decimal|html|textwrap|copy|operator|calendar|unicodedata|js|pyodide)\b)\w"
 )
@@ -69,7 +72,7 @@ def done_by(drawing: Drawing, name: str, given: Given) -> Done:
         return Done(_request(node, given))
     if node.get("type").text.startswith(_LANGCHAIN):
         return _model(drawing, name, given)
-    return _app(node, name, given)
+    return _app(drawing, name, given)
 
 
 def told(node: Node) -> str:
@@ -112,17 +115,15 @@ def _is_http(node: Node) -> bool:
 
 
 _STREAMS = re.compile(r"[\"']stream[\"']\s*:\s*true\b")
-_QUESTION = re.compile(r"[\"']query[\"']\s*:\s*[\"']\s*(?:query\b|\{)")
 
 
 def _request(node: Node, given: Given) -> Effect | None:
     method, address = method_of(node), address_of(node)
-    body = node.get("parameters", "jsonBody").text
-    if address.endswith("/graphql") and _QUESTION.search(body) and "mutation" not in body:
-        return reading(told(node))  # a question, which is posted
     if method.startswith("="):
         return unknown_effect(told(node))
-    return given.knowledge.http(method, address)
+    effect = given.knowledge.http(method, address)
+    is_unknown = effect is not None and effect.kinds == frozenset({Kind.UNKNOWN})
+    return reading(told(node)) if is_unknown and method == "POST" and only_asks(node, address) else effect
 
 
 def streams(node: Node) -> bool:
@@ -251,10 +252,13 @@ def _own_branch_changes(drawing: Drawing, given: Given) -> bool:
     return any(one.effect is not None and one.effect.outward for one in done)
 
 
-def _app(node: Node, name: str, given: Given) -> Done:
+def _app(drawing: Drawing, name: str, given: Given) -> Done:
     """A node of a vendor's: by the base, else by the name of its operation."""
+    node = drawing.nodes[name]
     type, (resource, operation) = node.get("type").text, asked(node)
-    statement = row_of(node.get("parameters", "query").text.removeprefix("=")) if operation == "executeQuery" else None
+    if drawn.short(node) == "facebookgraphapi" and node.get("parameters", "httpRequestMethod").text in ("", "GET"):
+        return Done(reading(told(node)))  # an export leaves out the method where it is the usual one
+    statement = row_of(statement_at(drawing, name)) if operation == "executeQuery" else None
     known = given.knowledge.effect(statement, told(node)) if statement else given.knowledge.node("n8n", type, resource, operation)
     if known is not None:
         known = without_guests(known, node.get("parameters"))
@@ -262,5 +266,11 @@ def _app(node: Node, name: str, given: Given) -> Done:
     if type.startswith(("n8n-nodes-base.", "@n8n/")):
         return Done(by_verb(operation, told(node), drawn.table()["parameters"]["looks"]))
     # One sort of node is one part that is missing, however often it is used and whatever it is called there.
-    effect = reading(told(node)) if looks_up(name) and not node.get("credentials") else unknown_effect(told(node))
-    return Done(effect, Unread(quoted(type), NODE_UNREAD, node.span))
+    looks = (looks_up(name) and not node.get("credentials")) or _lists(node)
+    return Done(reading(told(node)) if looks else unknown_effect(told(node)), Unread(quoted(type), NODE_UNREAD, node.span))
+
+
+def _lists(node: Node) -> bool:
+    """Whether a node of others is told how many records to bring, and nothing else to do: its usual operation is then a list."""
+    given = node.get("parameters")
+    return not given.get("operation").there and (given.get("returnAll").there or given.get("limit").there)

@@ -12,6 +12,7 @@ from halfway.inspection.formats.nodes import parts
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
 from halfway.inspection.formats.nodes.n8n_effects import Done, address_of, asked
 from halfway.inspection.formats.nodes.n8n_rows import Rows, is_blank
+from halfway.inspection.formats.nodes.n8n_statements import of_other_tables
 from halfway.inspection.formats.nodes.n8n_triggers import kind_of, period_of
 from halfway.inspection.formats.wording import is_decision
 from halfway.inspection.model import Gate, Starting, Step
@@ -173,6 +174,8 @@ class Guards:
     def _same_thing(self, look: str, name: str) -> bool:
         """Whether two nodes speak of one sort of thing at one vendor."""
         one, other = self.drawing.nodes[look], self.drawing.nodes[name]
+        if of_other_tables(self.drawing, look, name):
+            return False
         if any(first and second and first != second for first, second in zip(_tables(one), _tables(other), strict=True)):
             return False
         if any(is_blank(table) for table in _tables(other)):
@@ -272,7 +275,9 @@ def _words_of_table(node: Node) -> set[str]:
     """The table or list that a node works on."""
     given = node.get("parameters")
     return {
-        value for key in ("table", "tableId", "documentId", "databaseId", "collection") if (value := drawn.plain(given.get(key)).lower())
+        value
+        for key in ("table", "tableId", "documentId", "databaseId", "collection", "edge")
+        if (value := drawn.plain(given.get(key)).lower())
     }
 
 

@@ -18,6 +18,7 @@ _OUT = frozenset({"move", "delete", "deleteFile", "trash", "archive"})
 _TABLES = ("tableId", "tableName", "table", "collection", "index", "pineconeIndex", "qdrantCollection", "documentId")
 _KEYS = ("email", "externalId", "sku", "username")
 _LAST = re.compile(r"""(?:json|item)((?:\.\w+|\[["'][^"']+["']\])+)""")
+_FILTERS = ("filterByFormula", "filters", "filtersUI", "filterString", "conditions", "where")
 _SHEETS = ("documentId", "sheetName")
 
 
@@ -35,7 +36,17 @@ class Items:
         graph = self.drawing.graph
         sources = {drawn.short(self.drawing.nodes[one]) for one in graph.upstream(circle) if parts.only_reads(self.done[one].effect)}
         later = graph.downstream([name], around=[circle])
-        return any(self._takes_out(one, circle) and drawn.short(self.drawing.nodes[one]) in sources for one in later)
+        if any(self._takes_out(one, circle) and drawn.short(self.drawing.nodes[one]) in sources for one in later):
+            return True
+        looks = [one for one in graph.upstream(circle) if parts.only_reads(self.done[one].effect)]
+        return any(self.writes_to(one, look) and self._sets_what_is_asked(one, look) for one in later for look in looks)
+
+    def _sets_what_is_asked(self, name: str, look: str) -> bool:
+        """Whether a node sets a column by which another one chooses its records, so that they are not found again."""
+        asked_for = "\n".join(parts.texts(self.drawing.nodes[look].get("parameters", key)) for key in _FILTERS)
+        columns = self.drawing.nodes[name].get("parameters", "columns", "value").items()
+        keys = {leaf.text for _, leaf in parts.leaves(self.drawing.nodes[name].get("parameters", "columns", "matchingColumns"))}
+        return any(key not in keys and re.search(rf"(?<!\w){re.escape(key)}(?!\w)", asked_for) for key, _ in columns)
 
     def _takes_out(self, name: str, circle: str) -> bool:
         if asked(self.drawing.nodes[name])[1] not in _OUT:

@@ -18,6 +18,8 @@ from halfway.inspection.formats.nodes.n8n_guards import Guards
 from halfway.inspection.formats.nodes.n8n_items import Items, at_once
 from halfway.inspection.formats.nodes.n8n_rows import Rows
 from halfway.inspection.formats.nodes.n8n_sets import with_named
+from halfway.inspection.formats.nodes.n8n_noting import notes_that_done, says_the_same
+from halfway.inspection.formats.nodes.n8n_statements import makes_anew
 from halfway.inspection.formats.nodes.n8n_told import Told
 from halfway.inspection.formats.nodes.n8n_triggers import again, kind_of
 from halfway.inspection.formats.nodes.n8n_waiting import Waiting
@@ -367,15 +369,25 @@ class Steps:
         by_hand = (one for one in starts if kind_of(self.drawing.nodes[one]) is Starting.MANUAL)
         return bool(calls) and {*calls, *by_hand} == set(starts)
 
+    def _says_nothing_of_failure(self, name: str) -> bool:
+        """Whether a message that only a failure leads to says what another one says when the same node does not fail."""
+        if name not in self.after_failures or not is_notice(self.done[name].effect):
+            return False
+        graph, node = self.drawing.graph, self.drawing.nodes[name]
+        failing = [link.before for link in graph.links if link.when is When.ERROR and name in {link.after, *graph.downstream([link.after])}]
+        otherwise = graph.downstream(failing, but=(When.ERROR,))
+        return any(is_notice(self.done[one].effect) and says_the_same(node, self.drawing.nodes[one]) for one in otherwise - {name})
+
     def _heard(self, name: str) -> dict[str, str]:
         """Who waits for what comes of it, and what becomes of its items."""
         node = self.drawing.nodes[name]
         return {
             "taken_out": "true" if self.items.taken_out(name, self._circle(name)) or self._left_out(name) else "",
             "replaced": "true" if self.items.replaced(name) is not None else "",
-            "replaces": "true" if name in self.items.replacing else "",
+            "replaces": "true" if name in self.items.replacing or makes_anew(self.drawing, name) else "",
+            "alike": "true" if self._says_nothing_of_failure(name) else "",
             "streams": "true" if streams(node) else "",
-            "logs": "true" if self._logs(name) else "",
+            "logs": "true" if self._logs(name) or notes_that_done(self.drawing, self.done, name) else "",
             "in_log": "true" if self.rows.is_log(name) else "",
             "called": "true" if self._is_called(name) else "",
             "failure_asked": "true" if self.failures.is_asked_for(name) else "",

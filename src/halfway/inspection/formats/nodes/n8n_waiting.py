@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
+from halfway.inspection.formats.nodes import parts
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
 from halfway.inspection.formats.nodes.n8n_triggers import kind_of
 from halfway.inspection.model import OnError, Span, Starting, When
 
+_ERROR = re.compile(r"\berror\b")
 _BY_NODE = ("responseNode", "responseNodes")
 
 
@@ -31,6 +34,9 @@ class Waiting:
 
     def answer_to_failure(self, name: str) -> Span | None:
         """The node that answers the one who waits when another one fails."""
+        ends = self._ends_for_caller(name)
+        if ends:
+            return drawn.place(self.drawing.nodes[ends[0]])
         if drawn.on_error(self.drawing.nodes[name]) is not OnError.ROUTE or not all(
             self._by_node(start) for start, _ in self._starts(name)
         ):
@@ -38,6 +44,20 @@ class Waiting:
         firsts = [link.after for link in self.drawing.graph.after.get(name, ()) if link.when is When.ERROR]
         found = (one for one in [*firsts, *self.drawing.graph.downstream(firsts)] if self._is_answer(one))
         return next((drawn.place(self.drawing.nodes[one]) for one in found), None)
+
+    def _ends_for_caller(self, name: str) -> list[str]:
+        """The last nodes, where only another workflow starts this one and all that it gets in the end says what went wrong."""
+        graph = self.drawing.graph
+        starts = [one for one in self.drawing.triggers if name in graph.downstream([one])]
+        if drawn.on_error(self.drawing.nodes[name]) is not OnError.CONTINUE or not starts or not set(starts) <= {*self.drawing.own_starts}:
+            return []
+        ends = [one for one in self.drawing.nodes if one in graph.downstream([name]) and not graph.after.get(one)]
+        return ends if all(self._says_what_went_wrong(one) for one in ends) else []
+
+    def _says_what_went_wrong(self, name: str) -> bool:
+        node = self.drawing.nodes[name]
+        made = self.drawing.role(name, "code") or drawn.short(node) == "set"
+        return made and name not in self.drawing.disabled and _ERROR.search(parts.texts(node.get("parameters"))) is not None
 
     def _starts(self, name: str) -> Iterator[tuple[str, str]]:
         """What starts a node without a person of the team; a caller is another workflow, which is read for itself."""

@@ -23,7 +23,9 @@ MOST_SECRETS = 50
 MOST_DRAWN = 500
 _DEEPEST_QUOTE = 3
 _LOOKS_UP = re.compile(
-    r"(?i)^(?:translate|resolve|extract)\b|\b(?:id|key|code)s? to (?:\w+ )?(?:name|e-?mail|id|key|code|label|title|url|address)s?$"
+    r"(?i)^(?:translate|resolve|extract|buscar|consultar|obtener|obter|rechercher)\b"
+    r"|\b(?:laden|abfragen|abrufen|auslesen|suchen)$"
+    r"|\b(?:id|key|code)s? to (?:\w+ )?(?:name|e-?mail|id|key|code|label|title|url|address)s?$"
 )
 _GUESTS = re.compile(r"(?i)^(?:attendee|guest|invitee|participant|e-?mail)s?$")
 _ID = re.compile(r"(?:^id|I[dD]|_id|URL)$")
