@@ -16,9 +16,9 @@ from halfway.inspection.formats.nodes.n8n_effects import Done, asked, done_by, s
 from halfway.inspection.formats.nodes.n8n_failures import Failures, expression
 from halfway.inspection.formats.nodes.n8n_guards import Guards
 from halfway.inspection.formats.nodes.n8n_items import Items, at_once
+from halfway.inspection.formats.nodes.n8n_noting import notes_that_done, says_the_same
 from halfway.inspection.formats.nodes.n8n_rows import Rows
 from halfway.inspection.formats.nodes.n8n_sets import with_named
-from halfway.inspection.formats.nodes.n8n_noting import notes_that_done, says_the_same
 from halfway.inspection.formats.nodes.n8n_statements import makes_anew
 from halfway.inspection.formats.nodes.n8n_told import Told
 from halfway.inspection.formats.nodes.n8n_triggers import again, kind_of
