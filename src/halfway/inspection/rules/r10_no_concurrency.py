@@ -22,8 +22,8 @@ _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
 
 def check(case: Case) -> Iterator[Finding]:
     starts = [trigger for trigger in case.flow.triggers if trigger.kind in STARTS]
-    if not starts:
-        return
+    if not starts or "guards" in case.flow.extra:
+        return  # what keeps two runs apart may stand in a part that was not given
     kept_apart = {guard.unit for guard in case.flow.guards}
     for step in case.ways.outward():
         if "" in kept_apart or step.unit in kept_apart or not _meets(step, starts) or _stays_inside(case.flow, step):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from halfway.inspection.formats.python.frames import GAP, Frame, entries, keyword, text
 from halfway.inspection.formats.python.names import Module, worded
 from halfway.inspection.formats.python.walk import Found
-from halfway.inspection.formats.wording import words
+from halfway.inspection.formats.wording import only_looks, words
 
 _SAFE = re.compile(r"(?i)(?<!not )(?<!not be )(?<!non-)(?<!n't )\bidempotent\b")
 _IF_MISSING = re.compile(
@@ -27,6 +27,11 @@ _ELSEWHERE = re.compile(
 )
 _LEADS_OUT = worded("upload send publish push post notify load import sync transfer export deliver mail insert store save deploy")
 _OUTPUT = re.compile(r"(?i)(?:^|_)(?:output|out|target|dest|destination)_(?:file|path|filename)$")
+
+
+def looks(name: str) -> bool:
+    """Whether a name says that it looks and nothing else: `get_or_create_account` says more."""
+    return only_looks(name) and not words(name) & (_CHANGING | _LEADS_OUT)
 
 
 def docs_of(call: ast.Call, frame: Frame) -> str:
