@@ -178,6 +178,12 @@ def goes_round_once(node: ast.For | ast.AsyncFor | ast.While) -> bool:
     return leaves(node.body[-1:]) and not any(isinstance(one, ast.Continue) for one in turns)
 
 
+def only_exit_codes(node: ast.Try | ast.TryStar, frame: Frame) -> bool:
+    """Whether nothing but the exit code of a program leads to the handlers."""
+    names = [dotted(handler.type, frame) if handler.type is not None else "" for handler in node.handlers]
+    return bool(names) and all(one.endswith("CalledProcessError") for one in names)
+
+
 def _exits(node: ast.stmt) -> bool:
     match node:
         case (

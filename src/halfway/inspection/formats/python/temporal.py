@@ -172,7 +172,7 @@ class _Temporal:
         walk.add(Found(node=call, statement=walk.statement, around=inner, name=f"workflow.{last}", gate=gate, marks=frozenset({Mark.WAIT})))
 
     def _child(self, walk: Walk, call: ast.Call, around: Around) -> None:
-        name = dotted(call.args[0], around.frame)
+        name = around.frame.module.shown(dotted(call.args[0], around.frame))
         target = walk.target(call.args[0], around.frame)
         if target is not None and any(run == target[1] for _, run, _ in workflows(target[0])):
             # It is a flow of its own, where its steps are judged; here it is only started.
