@@ -70,7 +70,7 @@ def flow(plan: Plan, walk: Walk) -> Flow:
         notice_expected=plan.notice_expected,
         undoes=plan.undoes,
         unread=tuple({one.opaque.what: one.opaque for one in made if one.opaque}.values()),
-        extra={"engine": plan.engine, **plan.extra},
+        extra={"engine": plan.engine, "drawn": "edges", **plan.extra},  # of two branches neither comes after the other
     )
 
 

@@ -11,11 +11,11 @@ from typing import Protocol
 from halfway.inspection.formats.python import retrying
 from halfway.inspection.formats.python.effects import Seen, command_words, is_command, recognised
 from halfway.inspection.formats.python.frames import GAP, Frame, calls, dotted, keyword
-from halfway.inspection.formats.python.guards import guarded, is_transaction, lookup, settled
+from halfway.inspection.formats.python.guards import guarded, is_transaction, lookup, refusal_heeded, settled
 from halfway.inspection.formats.python.marks import claim, harmless
 from halfway.inspection.formats.python.names import Function, Module, Program, is_own
 from halfway.inspection.knowledge import Knowledge
-from halfway.inspection.model import Fact, Gate, Kind, Mark, OnError, Repeater, Repeating, Span, Unread, When
+from halfway.inspection.model import Fact, Gate, Kind, Mark, OnError, Repeat, Repeater, Repeating, Span, Unread, When
 
 DEEPEST = 5  # calls into calls
 MOST = 2_000  # things found in one automation
@@ -179,7 +179,9 @@ class Walk:
         else:
             bound = retrying.times(node, around.frame)
             again = Repeater(Repeating.LOOP, automatic=True, bound=bound, span=around.frame.module.span(node), after_timeout=False)
-            inner = replace(around.within(again, loop=True), marks=around.marks | {Mark.IN_LOOP}, facts=(*around.facts, fact))
+            # What goes on until somebody stops it has no items.
+            marks = around.marks if retrying.never_ends(node) else around.marks | {Mark.IN_LOOP}
+            inner = replace(around.within(again, loop=True), marks=marks, facts=(*around.facts, fact))
         self.body(node.body, inner)
         self.tips |= before
         self.body(node.orelse, around)
@@ -231,7 +233,8 @@ class Walk:
         seen = recognised(call, around.frame, self.knowledge)
         for one in seen:
             opaque = None if one.effect.certain else _not_given(call, name, around.frame)
-            self.add(Found(node=call, statement=self.statement, around=around, name=_short(name, around.frame), seen=one, opaque=opaque))
+            known = self._heeding(call, one, around)
+            self.add(Found(node=call, statement=self.statement, around=known, name=_short(name, around.frame), seen=one, opaque=opaque))
         if seen:
             return
         for handed in _handed(call, name):
@@ -240,6 +243,13 @@ class Walk:
                 return
         if not harmless(call, name, around.frame):
             self.add(Found(node=call, statement=self.statement, around=around, name=_short(name, around.frame)))
+
+    def _heeding(self, call: ast.Call, seen: Seen, around: Around) -> Around:
+        """The same with a guard, where the receiver says that it is there already and the file goes on."""
+        if around.guard is not None or not seen.effect.outward:
+            return around
+        look = refusal_heeded(call, self.statement, around.frame, rejects=seen.effect.repeat is Repeat.REJECTS)
+        return replace(around, guard=look) if look is not None else around
 
     def _command(self, call: ast.Call, name: str, around: Around) -> bool:
         if not is_command(name) or all(GAP in word for words in command_words(call, around.frame) for word in words):
