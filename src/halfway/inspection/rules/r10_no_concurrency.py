@@ -12,6 +12,7 @@ from halfway.inspection.rules.common import found, is_by_hand, kinds, place, tol
 
 INFERENCE = "Two runs may do {what} at the same time, and each finds the half of the other."
 STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.MANUAL})
+_BESIDE = re.compile(r"(?i)\brun[-_]?instances\b")  # each run starts machines of its own
 _LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk) deploy\b")
 # A second change of a stack is refused while the first is under way.
 _OF_THE_RUNNER = re.compile(r"^(?:docker compose|docker-compose|systemctl)\b")  # a machine of its own for each run
@@ -41,7 +42,7 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
     """Whether two of it meet at one thing; a deployment does even when it is safe to repeat."""
     if Kind.DEPLOY in kinds(step):
         # What is published is there as a whole or not at all.
-        apart = step.effect is None or _LOCKED.search(step.effect.told) is not None or _is_preview(step)
+        apart = step.effect is None or _BESIDE.search(step.effect.told) is not None or _LOCKED.search(step.effect.told) is not None or _is_preview(step)
         return Kind.PUBLISH not in kinds(step) and not apart
     if repeatability(step) is Repeatable.PROVEN or (step.effect is not None and step.effect.repeat is Repeat.MERGES):
         return False
