@@ -42,7 +42,12 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
     """Whether two of it meet at one thing; a deployment does even when it is safe to repeat."""
     if Kind.DEPLOY in kinds(step):
         # What is published is there as a whole or not at all.
-        apart = step.effect is None or _BESIDE.search(step.effect.told) is not None or _LOCKED.search(step.effect.told) is not None or _is_preview(step)
+        apart = (
+            step.effect is None
+            or _BESIDE.search(step.effect.told) is not None
+            or _LOCKED.search(step.effect.told) is not None
+            or _is_preview(step)
+        )
         return Kind.PUBLISH not in kinds(step) and not apart
     if repeatability(step) is Repeatable.PROVEN or (step.effect is not None and step.effect.repeat is Repeat.MERGES):
         return False

@@ -25,6 +25,7 @@ _COMMANDS = re.compile(
 _UNTIMED = re.compile(r"^(requests|urllib3|niquests|urllib\.request|smtplib|subprocess)\b")
 _FOR_MACHINES = re.compile(r"_(?:status|metrics?|telemetry|heartbeat|stats|trace|span|webhook|event)s?(?:_|$)")
 _OWN_PEOPLE = re.compile(r"^mail_(?:admins|managers)$|_(?:alert|alarm)s?(?:_|$)|_(?:admins?|ops|oncall|staff|team)$")
+_OWN_CHAT = re.compile(r"(?i)(?:^|[._])(?:slack|mattermost|pagerduty|opsgenie)(?:[._]|$)")  # where the own people are
 # Only the verb of the name is known of these; what they do is inferred, and said so.
 _VERBS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (
@@ -328,9 +329,10 @@ def _inferred(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> 
     kind = next((kind for pattern, kind in _VERBS if pattern.match(verb)), None)
     if kind is None:
         return None
-    if (kind is Kind.NOTIFY and _FOR_MACHINES.search(verb)) or (kind is Kind.CREATE and _VIEW.search(verb)):
+    chat = _OWN_CHAT.search(owner) is not None
+    if (kind is Kind.NOTIFY and _FOR_MACHINES.search(verb) and not chat) or (kind is Kind.CREATE and _VIEW.search(verb)):
         kind = Kind.UNKNOWN
-    who = Receiver.TEAM if _OWN_PEOPLE.search(verb) else Receiver.UNKNOWN
+    who = Receiver.TEAM if chat or _OWN_PEOPLE.search(verb) else Receiver.UNKNOWN
     told = quoted(f"{frame.module.shown(name)}()")
     return Seen(Effect("", frozenset({kind}), Repeat.UNKNOWN, Reversible.UNKNOWN, told, certain=False, receiver=who))
 

@@ -120,8 +120,11 @@ def refusal_heeded(call: ast.Call, statement: ast.stmt, frame: Frame, *, rejects
 
 def _is_status(expr: ast.expr, names: set[str]) -> bool:
     """`response.status_code` of one of these."""
-    own = isinstance(expr, ast.Attribute) and isinstance(expr.value, ast.Name) and expr.value.id in names
-    return own and expr.attr in ("status_code", "status")
+    match expr:
+        case ast.Attribute(value=ast.Name(id=name), attr="status_code" | "status"):
+            return name in names
+        case _:
+            return False
 
 
 def _heeds(compare: ast.Compare, test: ast.If, codes: set[int]) -> bool:
@@ -178,7 +181,7 @@ def _look(test: ast.expr, frame: Frame, knowledge: Knowledge) -> Look | None:
 
 
 def _found_by(value: ast.expr, frame: Frame, knowledge: Knowledge, hops: int = 1) -> ast.Call | None:
-    """The call that looks for what a value was made of: itself, a question put to the same cursor before, or one in a function of the file."""
+    """The call that looks for what a value was made of: itself, a question to the same cursor before, one in a function of the file."""
     call = reads(value, frame, knowledge)
     if call is not None or not isinstance(value, ast.Call):
         return call
@@ -190,13 +193,10 @@ def _found_by(value: ast.expr, frame: Frame, knowledge: Knowledge, hops: int = 1
 
 def _asked_before(value: ast.Call, cursor: ast.expr, frame: Frame, knowledge: Knowledge) -> ast.Call | None:
     """`cursor.execute("SELECT …")` above `cursor.fetchone()`."""
-    owner = ast.unparse(cursor)
-    asked = [
-        one
-        for one in frame.module.inside(frame.function)
-        if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr == "execute" and one.lineno <= value.lineno
-    ]
-    last = max((one for one in asked if ast.unparse(one.func.value) == owner), key=lambda one: one.lineno, default=None)
+    owner = f"{ast.unparse(cursor)}.execute"
+    made = (one for one in frame.module.inside(frame.function) if isinstance(one, ast.Call) and one.lineno <= value.lineno)
+    asked = (one for one in made if ast.unparse(one.func) == owner)
+    last = max(asked, key=lambda one: one.lineno, default=None)
     return reads(last, frame, knowledge) if last is not None else None
 
 
