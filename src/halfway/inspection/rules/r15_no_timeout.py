@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Mark, Repeating
+from halfway.inspection.model import Kind, Mark
 from halfway.inspection.rules.common import found, is_by_hand, is_command, kinds, named_only, outward
 
 EFFECT = "No timeout is set for {what}: when it hangs, nobody learns that the run has stopped halfway."
@@ -34,7 +34,7 @@ def check(case: Case) -> Iterator[Finding]:
             # Of work that is only known by its name nobody can say how much hangs on it.
             named = not waits and (is_command(step) or (named_only(step) and kinds(step) <= MADE))
             # What waits for each next thing, over and over, is meant to wait.
-            meant = waits and any(one.kind is Repeating.LOOP and one.bound is None for one in step.repeaters)
+            meant = waits and bool(step.extra.get("endless"))
             severity = Severity.LOW if harmless or by_hand or named or idle or meant else Severity.MEDIUM
             yield found(RULE.id, severity, step, WAIT if waits else BY_HAND if by_hand else EFFECT)
         elif step.ends_after > SHORT:

@@ -169,7 +169,9 @@ class _Temporal:
         gate = Gate("approval", around.frame.module.span(call)) if "approv" in told.lower() else None
         known = last == "wait_condition"
         inner = replace(around, timeout=limit, timeout_known=known and (limit is not None or keyword(call, "timeout") is None))
-        walk.add(Found(node=call, statement=walk.statement, around=inner, name=f"workflow.{last}", gate=gate, marks=frozenset({Mark.WAIT})))
+        over_and_over = any(one.kind is Repeating.LOOP and one.bound is None for one in around.frame.repeaters)
+        found = Found(node=call, statement=walk.statement, around=inner, name=f"workflow.{last}", gate=gate, marks=frozenset({Mark.WAIT}))
+        walk.add(replace(found, extra=(("endless", "loop"),)) if over_and_over and gate is None else found)
 
     def _child(self, walk: Walk, call: ast.Call, around: Around) -> None:
         name = around.frame.module.shown(dotted(call.args[0], around.frame))
