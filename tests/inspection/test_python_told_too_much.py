@@ -33,7 +33,7 @@ def sell(order):
         weigh.run_it(order)
     except ValueError:
         {first}(order)
-        return
+        {ends}
     {second}(order)
 
 def _tell(order):
@@ -159,6 +159,153 @@ with DAG("a", schedule="@daily", doc_md=docs, default_args={{"retries": 2, "emai
 """
 
 
+TIMED = """
+from datetime import timedelta
+from airflow import DAG
+from shop.graphs import shared, LIMIT
+from shop.operators import ShopOperator
+
+with DAG("a", schedule="@daily"{arguments}) as dag:
+    t = ShopOperator(task_id="t", {mapped}
+"""
+ACTIVITY = """
+from datetime import timedelta
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from shop.activities import {name}
+from shop.limits import LONG
+
+@workflow.defn
+class Sells:
+    @workflow.run
+    async def run(self, order: str) -> str:
+        return await workflow.execute_activity({name}, order{options})
+"""
+WAITS = """
+from temporalio import workflow
+
+@workflow.defn
+class Talks:
+    @workflow.run
+    async def run(self, order: str) -> str:
+        while {}:
+            await workflow.wait_condition(lambda: self.asked)
+            await workflow.execute_activity("ship", order, schedule_to_close_timeout=9)
+"""
+SIGNS_IN = """
+import requests
+from prefect import flow
+
+@flow
+def sell(order):
+    session = requests.post("https://shop.example/api/{}", json={{"user": "a", "{}": secret}}, timeout=9)
+    requests.post("https://shop.example/orders", json=order, timeout=9)
+"""
+BUCKET = """
+import boto3
+
+s3 = boto3.resource("s3")
+
+def handler(event, context):
+    bucket = s3.{}
+    bucket.put_object(Key="a", Body="b")
+"""
+TRIED = """
+import shutil, subprocess
+from celery import shared_task
+from shop.jobs import later
+
+@shared_task(autoretry_for=(Exception,))
+def make(folder, job):
+    try:
+        subprocess.run(job, check=True{limit})
+    except {error}:
+        shutil.rmtree(folder)
+        raise
+    {rest}
+"""
+ASKS = """
+import sqlite3, requests
+from shop.mails import post_it
+
+db = sqlite3.connect("a.db")
+
+def store(order):
+    db.cursor().execute("INSERT INTO orders VALUES (?)", order)
+
+def known(order):
+    cursor = db.cursor()
+    cursor.execute("{}")
+    return cursor.fetchone()
+
+if __name__ == "__main__":
+    for order in orders:
+        row = known(order)
+        if not row:
+            store(order)
+        requests.put("https://shop.example/orders", json=order, timeout=9)
+"""
+POLLS = """
+import requests, time
+
+while True:
+    requests.post("https://shop.example/pings", json={{"a": 1}}, timeout=9)
+    {}
+    time.sleep(9)
+"""
+REFUSED = """
+import requests
+
+def make(name):
+    made = requests.post("https://api.github.com/repos/shop/shop/pulls", json={{"title": name, "head": "a"}}, timeout=9)
+    if made.status_code == {}:
+        {}
+    return requests.post("https://api.github.com/repos/shop/shop/issues", json={{"title": name}}, timeout=9)
+
+if __name__ == "__main__":
+    make("a")
+"""
+CHANGES = """
+import requests
+
+if __name__ == "__main__":
+    requests.{}("https://api.github.com/repos/shop/shop/pulls/7", json={{"title": "a"}}, timeout=9)
+"""
+MACHINES = """
+import boto3
+
+if __name__ == "__main__":
+    {}
+"""
+BY_HAND = """\"\"\"Ships the orders. {}\"\"\"
+import requests
+from prefect import flow
+
+@flow
+def ship(order):
+    requests.post("https://shop.example/orders", json=order, timeout=9)
+"""
+POSTS = """
+from prefect import flow
+from {} import send_incoming_webhook_message
+
+@flow
+def ship(order):
+    send_incoming_webhook_message(text="x")
+"""
+
+
+QUEUED = "        later.delay(folder)\n    except"
+
+
+def timed(arguments: str = "", mapped: str = ")") -> str:
+    return TIMED.format(arguments=arguments, mapped=mapped)
+
+
+def activity(options: str, name: str = "ship") -> str:
+    return ACTIVITY.format(options=options, name=name)
+
+
 def graph(task: str, docs: str = "", defaults: str = "") -> str:
     return DAG.format(task=task, docs=docs, defaults=defaults)
 
@@ -170,7 +317,9 @@ def steps(folder: Path, text: str) -> tuple[Step, ...]:
 
 PAIRS = [
     # one and the same call is not before itself
-    (ONE_WAY.format(first="_tell", second="_tell"), ONE_WAY.format(first="_tell", second="_tell_too"), "R-08 R-03"),
+    (ONE_WAY.format(first="_tell", second="_tell", ends=""), ONE_WAY.format(first="_tell", second="_tell_too", ends=""), "R-08 R-03"),
+    # of two branches neither comes after the other
+    (ONE_WAY.format(first="_tell", second="_tell_too", ends="return"), ONE_WAY.format(first="_tell", second="_tell_too", ends=""), "R-08"),
     # what is asked for and stored before it is not done again; what a transaction may take back is
     (STATES.format('orders.update_status(order, "sold")'), STATES.format("orders.look_at(order)"), "R-01"),
     (STATES.format('order.status = "sold"\n    order.save()'), STATES.format('order.status = "sold"'), "R-01"),
@@ -218,6 +367,41 @@ PAIRS = [
         graph("t = BashOperator(task_id='t', bash_command='{% for i in x %} \\n curl -X POST https://%s \\n{% endfor %}' % tmp_dir)"),
         "R-29",
     ),
+    # the limit of a whole run, and one that may stand elsewhere
+    (timed(", dagrun_timeout=timedelta(hours=2)"), timed(), "R-15"),
+    (timed(", dagrun_timeout=LIMIT"), timed(), "R-15"),
+    (timed(", **shared"), timed(", **{'tags': []}"), "R-15 R-29"),
+    (timed(", **{'dagrun_timeout': timedelta(hours=2)}"), timed(", **{'tags': []}"), "R-15"),
+    (timed(", **shared", "bash_command='x')\n    ShopOperator(task_id='u', sql='UPDATE a SET b = b + 1')"),
+     timed("", "bash_command='x')\n    ShopOperator(task_id='u', sql='UPDATE a SET b = b + 1')"), "R-10"),
+    (activity(", start_to_close_timeout=LONG"), activity(", start_to_close_timeout=None"), "R-15"),
+    # who writes down how it is tried again knows that it is
+    (activity(", retry_policy=RetryPolicy(backoff_coefficient=1)"), activity(""), "R-02"),
+    (activity(", retry_policy=RetryPolicy(backoff_coefficient=1)"), activity(", retry_policy=RetryPolicy()"), "R-02"),
+    # what only looks
+    (activity("", "get_prices"), activity("", "get_or_create_prices"), "R-01 R-02 R-15"),
+    (activity("", "mcp_list_tools"), activity("", "mcp_call_tools"), "R-01 R-02 R-15"),
+    (SIGNS_IN.format("createSession", "password"), SIGNS_IN.format("createSession", "item"), "R-08"),
+    (SIGNS_IN.format("auth/login", "password"), SIGNS_IN.format("users", "password"), "R-08"),
+    (BUCKET.format("Bucket(event['name'])"), BUCKET.format("create_bucket(Bucket=event['name'])"), "R-08"),
+    # an error in the else does not lead to the handler; a program that gave its exit code has answered
+    (TRIED.format(limit="", error="subprocess.CalledProcessError", rest="else:\n        later.delay(folder)"),
+     TRIED.format(limit="", error="subprocess.CalledProcessError", rest="").replace("    except", QUEUED), "R-14"),
+    (TRIED.format(limit="", error="subprocess.CalledProcessError", rest=""), TRIED.format(limit="", error="Exception", rest=""), "R-14"),
+    (TRIED.format(limit="", error="subprocess.CalledProcessError", rest=""),
+     TRIED.format(limit=", timeout=9", error="subprocess.CalledProcessError", rest=""), "R-14"),
+    # it is looked for by a function of the file, or the receiver says that it is there
+    (ASKS.format("SELECT id FROM orders WHERE id = ?"), ASKS.format("UPDATE orders SET seen = seen + 1"), "R-08 R-27"),
+    (REFUSED.format(422, "print(name)"), REFUSED.format(422, "raise ValueError"), "R-08 R-16"),
+    (REFUSED.format(422, "print(name)"), REFUSED.format(503, "print(name)"), "R-08"),
+    (CHANGES.format("patch"), CHANGES.format("post").replace("pulls/7", "pulls"), "R-16"),
+    # what nothing leaves has no items
+    (POLLS.format("print()"), POLLS.format("if not more():\n        break"), "R-27"),
+    # each starts machines of its own
+    (MACHINES.format("boto3.client('ec2').run_instances(MaxCount=1)"),
+     MACHINES.format("boto3.client('ecs').run_task(cluster='a')"), "R-10"),
+    # only a person starts it
+    (BY_HAND.format("Manual-only deployment."), BY_HAND.format("Manual of the deployment."), "R-29"),
     # the owner says that it is idempotent
     (
         graph("t = ShopOperator(task_id='t')", docs="This job is idempotent."),
@@ -302,6 +486,67 @@ def test_what_only_drops_by_its_name_is_less(tmp_path: Path) -> None:
 def test_a_function_of_a_task_that_only_gets_is_less(tmp_path: Path) -> None:
     assert told(tmp_path, "a.py", graph("t = PythonOperator(task_id='get_list', python_callable=tidy_up)"))["R-44"] == ["LOW"]
     assert told(tmp_path, "b.py", graph("t = PythonOperator(task_id='tidy', python_callable=tidy_up)"))["R-44"] != ["LOW"]
+
+
+def test_the_time_for_all_attempts_ends_them(tmp_path: Path) -> None:
+    text = activity(", schedule_to_close_timeout=9").replace("from shop.activities import ship", "import requests")
+    text += "\n\nasync def ship(order):\n    requests.post('https://shop.example/orders', timeout=9)\n"
+    assert told(tmp_path, "a.py", text)["R-02"] == ["MEDIUM"]
+    assert told(tmp_path, "b.py", text.replace("schedule_to_close", "start_to_close"))["R-02"] == ["HIGH"]
+
+
+def test_a_wait_for_each_next_thing_is_meant(tmp_path: Path) -> None:
+    assert told(tmp_path, "a.py", WAITS.format("True"))["R-15"] == ["LOW"]
+    assert told(tmp_path, "b.py", WAITS.format("self.open"))["R-15"] == ["MEDIUM"]
+
+
+def test_what_makes_a_view_or_something_by_its_name_only_is_less(tmp_path: Path) -> None:
+    text = "from shop.tables import {0}\n" + dag("DAG('a', default_args={'retries': 2})", "ShopOperator(task_id='t')")
+    task = "PythonOperator(task_id='t', python_callable=lambda: {0}())"
+    text = text.replace("ShopOperator(task_id='t')", task).replace("import ShopOperator", "import PythonOperator")
+    view = told(tmp_path, "shop/a.py", text.replace("{0}", "create_prices_view"))
+    made = told(tmp_path, "shop/b.py", text.replace("{0}", "create_price"))
+    assert (view["R-01"], view["R-44"], view["R-15"]) == (["MEDIUM"], ["MEDIUM"], ["LOW"])
+    assert (made["R-01"], made["R-15"]) == (["HIGH"], ["LOW"])
+    paid = told(tmp_path, "c.py", text.replace("{0}", "charge_order"))
+    assert paid["R-15"] == ["MEDIUM"]
+
+
+def test_a_message_to_the_own_chat_is_less(tmp_path: Path) -> None:
+    assert told(tmp_path, "a.py", POSTS.format("shop_slack.messages"))["R-29"] == ["LOW"]
+    assert told(tmp_path, "b.py", POSTS.format("shop_mail.messages"))["R-29"] == ["MEDIUM"]
+
+
+@pytest.mark.parametrize(("task", "what"), [
+    ("ShopRunOperator.partial(task_id='t').expand(order=[1, 2])", "ShopRunOperator"),
+    ("ShopRunOperator.partial(task_id='t').expand_kwargs(orders)", "ShopRunOperator"),
+    ("partial(task_id='t')", None),
+])  # fmt: skip
+def test_a_mapped_operator_is_itself(tmp_path: Path, task: str, what: str | None) -> None:
+    found = steps(tmp_path, graph(f"t = {task}"))
+    assert [one.opaque.what for one in found if one.opaque] == ([what] if what else [])
+
+
+def test_the_task_that_a_container_service_is_told_to_run_is_named(tmp_path: Path) -> None:
+    (step,) = steps(tmp_path, graph("t = WarehouseRunJobOperator(task_id='t', task_definition='weigh')"))
+    assert step.opaque is not None
+    assert step.opaque.what == "WarehouseRunJobOperator task_definition=weigh"
+
+
+def test_a_part_is_named_as_the_import_has_it(tmp_path: Path) -> None:
+    text = "from celery import shared_task\nfrom {} import services\n\n@shared_task\ndef tell():\n    services.send_mails()\n"
+    (beside,) = steps(tmp_path, text.format("."))
+    (whole,) = steps(tmp_path, text.format("shop.mails"))
+    assert beside.opaque is not None
+    assert (beside.opaque.what, beside.effect and beside.effect.told) == ("services.send_mails", "services.send_mails()")
+    assert whole.effect is not None
+    assert whole.effect.told == "shop.mails.services.send_mails()"
+
+
+def test_a_program_is_known_wherever_it_lies(tmp_path: Path) -> None:
+    text = "import subprocess\nfrom prefect import flow\n\n@flow\ndef ship(folder):\n    subprocess.run([f'{folder}/bin/NAME', 'push'])\n"
+    assert [one.effect and one.effect.told for one in steps(tmp_path, text.replace("NAME", "git"))] == ["git push"]
+    assert [one.effect and one.effect.certain for one in steps(tmp_path, text.replace("NAME", "ship.sh"))] == [False]
 
 
 LOCAL = "t = PythonOperator(task_id='t', python_callable=tidy_up, op_kwargs={})"

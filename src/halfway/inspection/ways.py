@@ -124,7 +124,7 @@ class Ways:
         following: dict[str, tuple[str, ...]] = {}
         for step in self.steps:
             part = (step.unit, step.id in self._aside)
-            if step.unit in drawn or (part[1] and step.unit not in self._units_aside):
+            if step.unit in drawn or "drawn" in flow.extra or (part[1] and step.unit not in self._units_aside):
                 continue
             if part in last:
                 following[last[part]] = (step.id,)

@@ -10,6 +10,7 @@ from halfway.inspection.model import Repeating
 from halfway.inspection.rules.common import again, again_at, exposed, found
 
 BOUNDED = "The engine tries {what} up to {attempts} times by default; the file reads as if it happened once."
+UNTIL = "The engine tries {what} again by default until its limit of time is reached; the file reads as if it happened once."
 ENDLESS = "The engine tries {what} again without end by default; the file reads as if it happened once."
 UNSEEN = (Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.RESTART)
 
@@ -19,8 +20,9 @@ def check(case: Case) -> Iterator[Finding]:
         unseen = next((one for one in again(step, *UNSEEN) if one.default and one.automatic), None)
         if unseen is None or not exposed(step) or "endless" in step.extra:
             continue  # what the file itself does over and over does not read as if it happened once
-        text = ENDLESS if unseen.bound is None else BOUNDED
-        endless = unseen.bound is None and step.opaque is None
+        timed = unseen.kind is Repeating.STEP_RETRY and bool(step.extra.get("limit"))
+        text = BOUNDED if unseen.bound is not None else UNTIL if timed else ENDLESS
+        endless = unseen.bound is None and not timed and step.opaque is None
         grave = endless or repeatability(step) is Repeatable.NO or (step.effect is not None and step.effect.consequential)
         yield found(RULE.id, Severity.HIGH if grave else Severity.MEDIUM, step, text, *again_at(unseen, step), attempts=unseen.bound)
 

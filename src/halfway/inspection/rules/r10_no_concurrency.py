@@ -12,8 +12,9 @@ from halfway.inspection.rules.common import found, is_by_hand, kinds, place, tol
 
 INFERENCE = "Two runs may do {what} at the same time, and each finds the half of the other."
 STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.MANUAL})
-_LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk|sst|serverless|sls) (?:deploy|destroy|delete|remove)\b")
+_BESIDE = re.compile(r"(?i)\brun[-_]?instances\b")  # each run starts machines of its own
 # A second change of a stack is refused while the first is under way.
+_LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk|sst|serverless|sls) (?:deploy|destroy|delete|remove)\b")
 _DROPPED = re.compile(r"(?i)create[-_]?invalidation")  # what a cache has dropped it only fetches anew
 _STATE, _STATE_LOCK = re.compile(r"^(?:terraform|tofu|terragrunt) "), re.compile(r"\bLockID\b|\buse_lockfile\b|-lock-timeout\b")
 _OF_THE_RUNNER = re.compile(r"^(?:docker compose|docker-compose|systemctl)\b")  # a machine of its own for each run
@@ -24,8 +25,8 @@ _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
 
 def check(case: Case) -> Iterator[Finding]:
     starts = [trigger for trigger in case.flow.triggers if trigger.kind in STARTS]
-    if not starts:
-        return
+    if not starts or "guards" in case.flow.extra:
+        return  # what keeps two runs apart may stand in a part that was not given
     kept_apart = {guard.unit for guard in case.flow.guards}
     for step in case.ways.outward():
         if "" in kept_apart or step.unit in kept_apart or not _meets(step, starts) or _is_elsewhere(case.flow, step):
@@ -48,7 +49,7 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
     """Whether two of it meet at one thing; a deployment does even when it is safe to repeat."""
     if Kind.DEPLOY in kinds(step):
         # What is published is there as a whole or not at all.
-        apart = step.effect is None or _LOCKED.search(step.effect.told) or _DROPPED.search(step.effect.told) or _is_preview(step)
+        apart = step.effect is None or any(one.search(step.effect.told) for one in (_BESIDE, _LOCKED, _DROPPED)) or _is_preview(step)
         return Kind.PUBLISH not in kinds(step) and not apart
     if repeatability(step) is Repeatable.PROVEN or (step.effect is not None and step.effect.repeat is Repeat.MERGES):
         return False

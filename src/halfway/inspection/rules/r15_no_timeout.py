@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Mark
-from halfway.inspection.rules.common import found, is_by_hand, is_command, outward
+from halfway.inspection.model import Kind, Mark
+from halfway.inspection.rules.common import found, is_by_hand, is_command, kinds, named_only, outward
 
 EFFECT = "No timeout is set for {what}: when it hangs, nobody learns that the run has stopped halfway."
 WAIT = "The wait {what} has no end: when what it waits for never comes, nobody learns that the run has stopped halfway."
 BY_HAND = "No timeout is set for {what}: when it hangs, only who has started it by hand may see that it has stopped halfway."
 ENGINE = "No limit of time is set for {what}: when it hangs, only the engine's own ends it, after {hours} hours."
+MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 SHORT = 3600.0  # seconds; who hangs no longer than that is missed soon enough
 
 
@@ -31,8 +32,10 @@ def check(case: Case) -> Iterator[Finding]:
         if step.ends_after is None:
             harmless = not waits and repeatability(step) is Repeatable.PROVEN
             # Of work that is only known by its name nobody can say how much hangs on it.
-            named = not waits and is_command(step)
-            severity = Severity.LOW if harmless or by_hand or named or idle else Severity.MEDIUM
+            named = not waits and (is_command(step) or (named_only(step) and kinds(step) <= MADE))
+            # What waits for each next thing, over and over, is meant to wait.
+            meant = waits and bool(step.extra.get("endless"))
+            severity = Severity.LOW if harmless or by_hand or named or idle or meant else Severity.MEDIUM
             yield found(RULE.id, severity, step, WAIT if waits else BY_HAND if by_hand else EFFECT)
         elif step.ends_after > SHORT:
             yield found(RULE.id, Severity.LOW, step, ENGINE, hours=f"{step.ends_after / 3600:g}")

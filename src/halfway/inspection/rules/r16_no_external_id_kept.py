@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import identified
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind
-from halfway.inspection.rules.common import found, is_row, kinds, named_only
+from halfway.inspection.rules.common import found, is_row, kinds, named_only, told
 
 INFERENCE = "The id that the receiver gives to {what} is kept nowhere: after a stop somebody has to search by hand for what was made."
 IN_THE_LOG = (
@@ -35,6 +35,8 @@ def check(case: Case) -> Iterator[Finding]:
             or identified(step)
         ):
             continue
+        if told(step).startswith(("PATCH ", "PUT ")):
+            continue  # what is changed has its id already: it is in the address
         certain = step.effect is not None and step.effect.certain
         if (step.opaque is not None or named_only(step)) and not certain:
             continue  # what was not read may keep it

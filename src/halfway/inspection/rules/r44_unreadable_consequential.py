@@ -15,7 +15,7 @@ ONCE = "{unread} was not read: what it does outside, and whether doing it again 
 AGAIN = "{unread} was not read, and it is done again by itself: what a second time does is not known."
 
 # What is called so is mostly worked out, measured or left alone; that it does no more has still to be read.
-_COMPUTES = re.compile(r"(?i)metric|generat|format|build(?:list|batch)")
+_COMPUTES = re.compile(r"(?i)metric|generat|format|build(?:list|batch)|planner|create_\w*views?\b")
 
 
 # What is called so works on what it is given, or sees to it that something is there.

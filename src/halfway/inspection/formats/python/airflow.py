@@ -16,6 +16,7 @@ from halfway.inspection.formats.python.walk import Around, Walk
 from halfway.inspection.model import Edge, Fact, Flow, Guard, Mark, Repeater, Repeating, Span, Starting, Step, Trigger, When
 
 _UNSCHEDULED = ("None", "@once", "")
+_MAPPING = ("override", "expand", "expand_kwargs", "partial")
 _TRIGGER_RULES = {
     "all_done": When.ALWAYS,
     "always": When.ALWAYS,
@@ -50,7 +51,8 @@ class Dag:
     frame: Frame
     body: list[ast.stmt]
     defaults: Mapping[str, ast.expr] = field(default_factory=dict[str, ast.expr])
-    unread: bool = False  # whether there are defaults that cannot be seen
+    unread: bool = False  # whether there are defaults, or arguments of the graph itself, that cannot be seen
+    handed: bool = False  # whether there are such arguments of the graph itself
 
     def option(self, task: Task, name: str) -> ast.expr | None:
         """An option of a task; one that it does not have itself is that of all."""
@@ -91,21 +93,34 @@ def _is_dag(call: ast.Call, frame: Frame) -> bool:
 
 
 def _dag(call: ast.Call, frame: Frame, body: list[ast.stmt], named: str) -> Dag:
+    spread = [one.value for one in call.keywords if one.arg is None]
+    handed = any(_is_elsewhere(one, frame) for one in spread)
+    call = _with_all(call, spread, frame)
     id = keyword(call, "dag_id") or (call.args[0] if call.args else None)
     name = text(id, frame) if id is not None else named or "dag"
     shared = keyword(call, "default_args")
-    return Dag(name, call, frame.module, frame, body, dict(entries(shared, frame)), unread=_is_elsewhere(shared, frame))
+    return Dag(name, call, frame.module, frame, body, dict(entries(shared, frame)), handed or _is_elsewhere(shared, frame), handed)
 
 
-def _is_elsewhere(shared: ast.expr | None, frame: Frame) -> bool:
+def _with_all(call: ast.Call, spread: list[ast.expr], frame: Frame) -> ast.Call:
+    """The call with what `**shared` hands over as arguments of its own, as far as it is written down."""
+    more = [ast.keyword(arg=key, value=value) for one in spread for key, value in entries(one, frame)]
+    return ast.copy_location(ast.Call(func=call.func, args=call.args, keywords=[*call.keywords, *more]), call) if more else call
+
+
+def _is_elsewhere(shared: ast.expr | None, frame: Frame, hops: int = 2) -> bool:
     """Whether some of the defaults stand in a file that was not given, or are worked out."""
     match shared:
         case None:
             return False
+        case ast.Name(id=name) if hops and (bound := frame.bound(name, shared.lineno)):
+            return _is_elsewhere(bound[0].value, bound[1], hops - 1)
         case ast.Dict(keys=keys, values=values):
-            return any(key is None and _is_elsewhere(value, frame) for key, value in zip(keys, values, strict=True))
+            return any(key is None and _is_elsewhere(value, frame, hops) for key, value in zip(keys, values, strict=True))
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _is_elsewhere(left, frame) or _is_elsewhere(right, frame)
+            return _is_elsewhere(left, frame, hops) or _is_elsewhere(right, frame, hops)
+        case ast.Call(func=ast.Name(id="dict"), args=[]):
+            return any(one.arg is None and _is_elsewhere(one.value, frame, hops) for one in shared.keywords)
         case _:
             return not any(True for _ in entries(shared, frame))
 
@@ -120,7 +135,9 @@ def _flow(dag: Dag, program: Program) -> Flow:
         walk.tips, start = frozenset(), len(walk.found)
         _task(task, dag, (*again, rerun), walk)
         told = f"{docs}\n{docs_of(task.call, dag.frame)}"
-        walk.found[start:] = [marked(one, told, task.call, dag.frame) for one in walk.found[start:]]
+        ends = (("limit", "whole"),) if _limit(task, dag)[1] else ()
+        made_here = (marked(one, told, task.call, dag.frame) for one in walk.found[start:])
+        walk.found[start:] = [replace(one, extra=(*one.extra, *ends)) for one in made_here]
     callback = next(
         (one for one in (keyword(dag.call, "on_failure_callback"), dag.defaults.get("on_failure_callback")) if one is not None), None
     )
@@ -130,6 +147,7 @@ def _flow(dag: Dag, program: Program) -> Flow:
         Plan(
             engine="airflow", name=dag.name, module=dag.module, span=dag.module.span(dag.call), triggers=plan, guards=tuple(_guards(dag)),
             failure_notice=_notice(dag, callback), notice_expected=not dag.unread and not ignores_failures(docs),
+            extra={"guards": "elsewhere"} if _may_be_guarded(dag) else {},
         ),
         walk,
     )  # fmt: skip
@@ -152,6 +170,12 @@ def _guards(dag: Dag) -> Iterator[Guard]:
         yield Guard(dag.module.span(given), group=dag.name)
 
 
+def _may_be_guarded(dag: Dag) -> bool:
+    """Whether it cannot be seen how many runs of the graph there may be at a time."""
+    given = keyword(dag.call, "max_active_runs")
+    return dag.handed if given is None else number(given, dag.frame) is None
+
+
 # ── tasks ──
 
 
@@ -172,10 +196,7 @@ def tasks_of(dag: Dag) -> Iterator[Task]:
 
 
 def _as_task(call: ast.Call, variable: str, dag: Dag) -> Task | None:
-    func = call.func
-    while isinstance(func, ast.Call) or (isinstance(func, ast.Attribute) and func.attr in ("override", "expand", "partial")):
-        func = func.func if isinstance(func, ast.Call) else func.value
-    name = dotted(func, dag.frame)
+    name = dotted(_made_by(call.func), dag.frame)
     id = keyword(call, "task_id")
     if id is not None and operators.is_operator(name):
         return Task(text(id, dag.frame), call, variable)
@@ -190,13 +211,20 @@ def _as_task(call: ast.Call, variable: str, dag: Dag) -> Task | None:
     return Task(text(named, dag.frame) if named is not None else function.name, call, variable, function, given)
 
 
+def _made_by(func: ast.expr) -> ast.expr:
+    """The operator or the function behind `.partial(…)`, `.expand(…)` and their like."""
+    while isinstance(func, ast.Call) or (isinstance(func, ast.Attribute) and func.attr in _MAPPING):
+        func = func.func if isinstance(func, ast.Call) else func.value
+    return func
+
+
 def _is_task(mark: str) -> bool:
     return mark.startswith("airflow") and ("task" in mark.split(".")) and not mark.endswith(("task_group",))
 
 
 def _task(task: Task, dag: Dag, again: tuple[Repeater, ...], walk: Walk) -> None:
     repeaters = (*again, *_retries(task, dag))
-    given = dag.option(task, "execution_timeout")
+    given, _ = _limit(task, dag)
     limit = number(given, dag.frame)
     known = limit is not None or (given is None and not dag.unread)
     frame = replace(dag.frame, repeaters=repeaters)
@@ -209,7 +237,13 @@ def _task(task: Task, dag: Dag, again: tuple[Repeater, ...], walk: Walk) -> None
     if task.function is not None:
         walk.follow(dag.module, dag.module.qualified[id(task.function)], task.call, around)
     else:
-        operators.operator(task.call, dotted(task.call.func, dag.frame), task.id, around, walk)
+        operators.operator(task.call, dotted(_made_by(task.call.func), dag.frame), task.id, around, walk)
+
+
+def _limit(task: Task, dag: Dag) -> tuple[ast.expr | None, bool]:
+    """The limit of time of a task, else that of a whole run of the graph, which ends what is under way with it; and whether it is this."""
+    own, whole = dag.option(task, "execution_timeout"), keyword(dag.call, "dagrun_timeout")
+    return (own, False) if own is not None or whole is None else (whole, True)
 
 
 def _when(rule: ast.expr | None, frame: Frame) -> str:

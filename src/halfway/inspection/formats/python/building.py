@@ -70,7 +70,7 @@ def flow(plan: Plan, walk: Walk) -> Flow:
         notice_expected=plan.notice_expected,
         undoes=plan.undoes,
         unread=tuple({one.opaque.what: one.opaque for one in made if one.opaque}.values()),
-        extra={"engine": plan.engine, **plan.extra},
+        extra={"engine": plan.engine, "drawn": "edges", **plan.extra},  # of two branches neither comes after the other
     )
 
 
@@ -213,8 +213,8 @@ def _step(found: Found, undoing: Undoing, program: Program) -> Step:
         every_mark |= marks.of_effect(effect, words, handling=bool(around.handles), words=words)
         if Kind.NOTIFY in effect.kinds and marks.tells_of_failure(found.node, frame):
             every_mark = (every_mark - {Mark.SUCCESS_NOTICE}) | {Mark.FAILURE_NOTICE}
-    if effect is not None and Kind.AGENT in effect.kinds and Mark.IN_LOOP in every_mark:
-        every_mark |= {Mark.AGENT_LOOP}
+    if effect is not None and Kind.AGENT in effect.kinds and any(one.kind is Repeating.LOOP for one in frame.repeaters):
+        every_mark |= {Mark.IN_LOOP, Mark.AGENT_LOOP}
     places = [*(one.span for one in frame.repeaters), *([carried.span] if carried else []), *([guard[0]] if guard else [])]
     return Step(
         id="",

@@ -18,7 +18,7 @@ SCRIPT = "The script `{what}` was not given, so that what it does cannot be read
 STATEMENTS = "The statements `{what}` were not given, so that what they do cannot be read."
 JOB = "What the job does that is started by `{what}` is not in this file."
 _PROVIDED = ("airflow.providers.", "airflow.operators.", "airflow.contrib.")
-_JOBS = ("job_id", "job_name", "notebook_path", "pipeline_name", "function_name")
+_JOBS = ("job_id", "job_name", "task_definition", "notebook_path", "pipeline_name", "function_name")
 _COMMANDS = ("entrypoint", "cmds", "command", "commands", "arguments", "args")
 _SHELL = re.compile(r"(?:^|/)(?:ba|da|z|k)?sh$")
 _PIPED = re.compile(r"([^|;&\n]+)\|\s*(?:ba|da|z|k)?sh\b(?!\s+-c)")
@@ -29,13 +29,13 @@ def unread(call: ast.Call, name: str, frame: Frame) -> Unread:
     kind = name.rpartition(".")[2]
     graph, image = keyword(call, "subdag"), keyword(call, "image")
     if isinstance(graph, ast.Call):
-        return Unread(quoted(dotted(graph.func, frame)), GRAPH, frame.module.span(graph))
+        return Unread(quoted(frame.module.shown(dotted(graph.func, frame))), GRAPH, frame.module.span(graph))
     if image is not None:
         script = _piped(call, frame)
         return script or Unread(quoted(text(image, frame)), IMAGE, frame.module.span(image))
     sql = keyword(call, "sql", "query")
     if isinstance(sql, ast.Name) and sql.id in frame.module.aliases:
-        return Unread(quoted(frame.module.aliases[sql.id]), STATEMENTS, frame.module.span(sql))
+        return Unread(quoted(frame.module.shown(frame.module.aliases[sql.id])), STATEMENTS, frame.module.span(sql))
     job = next((key for key in _JOBS if keyword(call, key) is not None), "")
     if job and name.startswith(_PROVIDED):
         return Unread(quoted(f"{kind} {job}={text(keyword(call, job), frame)}"), JOB, frame.module.span(call))

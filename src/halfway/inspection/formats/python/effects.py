@@ -25,6 +25,7 @@ _COMMANDS = re.compile(
 _UNTIMED = re.compile(r"^(requests|urllib3|niquests|urllib\.request|smtplib|subprocess)\b")
 _FOR_MACHINES = re.compile(r"_(?:status|metrics?|telemetry|heartbeat|stats|trace|span|webhook|event)s?(?:_|$)")
 _OWN_PEOPLE = re.compile(r"^mail_(?:admins|managers)$|_(?:alert|alarm)s?(?:_|$)|_(?:admins?|ops|oncall|staff|team)$")
+_OWN_CHAT = re.compile(r"(?i)(?:^|[._])(?:slack|mattermost|pagerduty|opsgenie)(?:[._]|$)")  # where the own people are
 # Only the verb of the name is known of these; what they do is inferred, and said so.
 _VERBS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (
@@ -58,6 +59,10 @@ _NO_OUTSIDE = re.compile(
 )
 
 
+_HANDLE = re.compile(r"^boto3\.[\w-]+(?:\.\w+)*\.[A-Z]\w*$")
+_VIEW = re.compile(r"_views?$")
+
+
 @dataclass(frozen=True)
 class Seen:
     """The effect of a call, and how long it waits."""
@@ -82,6 +87,8 @@ def recognised(call: ast.Call, frame: Frame, knowledge: Knowledge) -> list[Seen]
     name = dotted(call.func, frame)
     if is_command(name):
         return [Seen(one, *_patience(keyword(call, "timeout"), frame, "subprocess")) for one in _commanded(call, frame, knowledge)]
+    if _HANDLE.match(name):
+        return []  # `resource.Bucket(name)` only names the thing
     if name.endswith((".send", ".send_robust")) and keyword(call, "sender") is not None:
         return []  # a signal of Django, which stays inside of the process
     for look in (_requested, _queued, _executed, _written, _called, _inferred):
@@ -105,9 +112,23 @@ def _requested(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) ->
         verb = args.pop(0) if args else keyword(call, "method")
         method = text(verb, frame) if verb is not None else GAP
     url = args[0] if args else keyword(call, "url")
-    effect = knowledge.http(method.upper(), _url(url, call, frame), _body(call, frame))
+    where = _url(url, call, frame)
+    effect = knowledge.http(method.upper(), where, _body(call, frame))
+    if effect is not None and _SIGNS_IN.search(where) and _is_secret(call, frame):
+        effect = replace(effect, kinds=frozenset({Kind.READ}), repeat=Repeat.SAFE, reversible=Reversible.YES)
     root = library.partition(".")[0]
     return Seen(effect, *_patience(keyword(call, "timeout"), frame, root)) if effect is not None else None
+
+
+_SIGNS_IN = re.compile(
+    r"(?i)/(?:[\w.-]*[._-])?(?:(?:create|new|get|obtain)[._-]?)?(?:session|token|log-?in|sign-?in|auth|authenticate|authentication)s?/?(?:[?#]|$)"
+)
+_SECRET = re.compile(r"(?i)^(?:pass(?:word|wd|phrase)?|grant_?type|refresh_?token|client_?secret|api_?(?:key|secret))$")
+
+
+def _is_secret(call: ast.Call, frame: Frame) -> bool:
+    """Whether what is sent is how one proves who one is."""
+    return any(_SECRET.match(key) for key, _ in entries(keyword(call, "json", "data"), frame))
 
 
 def _body(call: ast.Call, frame: Frame) -> str:
@@ -181,8 +202,11 @@ def _commanded(call: ast.Call, frame: Frame, knowledge: Knowledge) -> list[Effec
 
 
 def _command(words: Sequence[str], knowledge: Knowledge) -> Effect | None:
-    if GAP in words[0]:
+    program = words[0].rpartition("/")[2]
+    if GAP in words[0] and (GAP in program or "." in program or program == words[0]):
         return unknown("", " ".join(words))
+    if GAP in words[0]:
+        return knowledge.command([program, *words[1:]])  # where it lies is worked out, not which it is
     return knowledge.command(words)
 
 
@@ -243,7 +267,7 @@ def _queued(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> Se
     """A task that is put into a queue; an id of one's own lets the queue know it again, if the queue looks at it."""
     if "." not in name or name.rpartition(".")[2] not in _QUEUEING:
         return None
-    told = quoted(f"{name}()")
+    told = quoted(f"{frame.module.shown(name)}()")
     return Seen(Effect(known("task.enqueue", knowledge), frozenset({Kind.ENQUEUE}), Repeat.DUPLICATES, Reversible.UNKNOWN, told))
 
 
@@ -269,6 +293,8 @@ def _called(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> Se
     effect = knowledge.call(name, literal(call, frame)) if "." in name else None
     if effect is None:
         return None
+    if effect.told == quoted(name, 80):
+        effect = replace(effect, told=quoted(frame.module.shown(name), 80))
     if Kind.AGENT in effect.kinds and _only_answers(call, frame):
         effect = replace(effect, kinds=frozenset({Kind.READ}), repeat=Repeat.SAFE, reversible=Reversible.YES)
     if keyword(call, "tools") is not None and name.rpartition(".")[2] in ("create", "stream", "parse", "invoke", "generate_content"):
@@ -303,10 +329,12 @@ def _inferred(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> 
     kind = next((kind for pattern, kind in _VERBS if pattern.match(verb)), None)
     if kind is None:
         return None
-    if kind is Kind.NOTIFY and _FOR_MACHINES.search(verb):
+    chat = _OWN_CHAT.search(owner) is not None
+    if (kind is Kind.NOTIFY and _FOR_MACHINES.search(verb) and not chat) or (kind is Kind.CREATE and _VIEW.search(verb)):
         kind = Kind.UNKNOWN
-    who = Receiver.TEAM if _OWN_PEOPLE.search(verb) else Receiver.UNKNOWN
-    return Seen(Effect("", frozenset({kind}), Repeat.UNKNOWN, Reversible.UNKNOWN, quoted(f"{name}()"), certain=False, receiver=who))
+    who = Receiver.TEAM if chat or _OWN_PEOPLE.search(verb) else Receiver.UNKNOWN
+    told = quoted(f"{frame.module.shown(name)}()")
+    return Seen(Effect("", frozenset({kind}), Repeat.UNKNOWN, Reversible.UNKNOWN, told, certain=False, receiver=who))
 
 
 def _foreign(call: ast.Call, owner: str, frame: Frame) -> bool:

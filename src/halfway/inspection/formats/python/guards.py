@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Sequence
 
-from halfway.inspection.formats.python.effects import reads
+from halfway.inspection.formats.python.effects import reads, recognised
 from halfway.inspection.formats.python.frames import Frame, calls, dotted
+from halfway.inspection.formats.python.kept import results
 from halfway.inspection.formats.python.retrying import leaves
 from halfway.inspection.formats.wording import words
 from halfway.inspection.knowledge import Knowledge
@@ -102,6 +103,42 @@ def _taken_out(call: ast.Call, frame: Frame) -> ast.stmt | None:
     return None
 
 
+_CONFLICT, _INVALID = 409, 422
+
+
+def refusal_heeded(call: ast.Call, statement: ast.stmt, frame: Frame, *, rejects: bool) -> Look | None:
+    """Where the answer that it is there already is asked for and is no failure; 422 says so only of a receiver that is known to refuse."""
+    codes = {_CONFLICT, _INVALID} if rejects else {_CONFLICT}
+    names = set(results(call, statement, frame.module))
+    for one in frame.module.inside(frame.function) if names else ():
+        if isinstance(one, ast.If) and one.lineno >= call.lineno:
+            for compare in (part for part in ast.walk(one.test) if isinstance(part, ast.Compare)):
+                if _is_status(compare.left, names) and _heeds(compare, one, codes):
+                    return frame.module.span(compare), True
+    return None
+
+
+def _is_status(expr: ast.expr, names: set[str]) -> bool:
+    """`response.status_code` of one of these."""
+    match expr:
+        case ast.Attribute(value=ast.Name(id=name), attr="status_code" | "status"):
+            return name in names
+        case _:
+            return False
+
+
+def _heeds(compare: ast.Compare, test: ast.If, codes: set[int]) -> bool:
+    """Whether the code leads past the failure: `if status == 409: return`, `if status not in (201, 409): raise`."""
+    told = {one.value for one in ast.walk(compare.comparators[0]) if isinstance(one, ast.Constant)}
+    fails = any(isinstance(one, ast.Raise) or _exits_with_error(one) for one in test.body)
+    unlike = isinstance(compare.ops[0], (ast.NotEq, ast.NotIn))
+    return not codes.isdisjoint(told) and isinstance(compare.ops[0], (ast.Eq, ast.In, ast.NotEq, ast.NotIn)) and fails is unlike
+
+
+def _exits_with_error(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and leaves([node])
+
+
 def _goes(body: list[ast.stmt]) -> bool:
     return leaves(body) or any(isinstance(one, ast.Continue) for one in body)
 
@@ -130,17 +167,48 @@ def _says_missing(test: ast.Compare) -> bool:
 
 
 def _look(test: ast.expr, frame: Frame, knowledge: Knowledge) -> Look | None:
-    call = reads(test, frame, knowledge)
+    call = reads(test, frame, knowledge) or _found_by(test, frame, knowledge)
     if call is not None:
         return _told(call, frame)
     for node in ast.walk(test):
         if isinstance(node, ast.Name) and (found := frame.bound(node.id, node.lineno)) is not None and found[0].how in ("=", "with"):
-            call = reads(found[0].value, found[1], knowledge)
+            call = _found_by(found[0].value, found[1], knowledge)
             if call is not None:
                 return _told(call, found[1])
         if isinstance(node, (ast.Attribute, ast.Subscript)) and _is_state(node, test):
             return frame.module.span(node), False
     return None
+
+
+def _found_by(value: ast.expr, frame: Frame, knowledge: Knowledge, hops: int = 1) -> ast.Call | None:
+    """The call that looks for what a value was made of: itself, a question to the same cursor before, one in a function of the file."""
+    call = reads(value, frame, knowledge)
+    if call is not None or not isinstance(value, ast.Call):
+        return call
+    if isinstance(value.func, ast.Attribute) and value.func.attr.startswith("fetch"):
+        return _asked_before(value, value.func.value, frame, knowledge)
+    function = frame.module.functions.get(dotted(value.func, frame)) if hops else None
+    return _answered_by(value, Frame(frame.module, function), knowledge) if function is not None else None
+
+
+def _asked_before(value: ast.Call, cursor: ast.expr, frame: Frame, knowledge: Knowledge) -> ast.Call | None:
+    """`cursor.execute("SELECT …")` above `cursor.fetchone()`."""
+    owner = f"{ast.unparse(cursor)}.execute"
+    made = (one for one in frame.module.inside(frame.function) if isinstance(one, ast.Call) and one.lineno <= value.lineno)
+    asked = (one for one in made if ast.unparse(one.func) == owner)
+    last = max(asked, key=lambda one: one.lineno, default=None)
+    return reads(last, frame, knowledge) if last is not None else None
+
+
+def _answered_by(value: ast.Call, inner: Frame, knowledge: Knowledge) -> ast.Call | None:
+    """The call itself, if the function that it calls returns what it has found and changes nothing."""
+    assert inner.function is not None
+    acts = any(seen.effect.outward for one in calls(ast.Module(inner.function.body, [])) for seen in recognised(one, inner, knowledge))
+    returned = [one.value for one in inner.module.inside(inner.function) if isinstance(one, ast.Return) and one.value is not None]
+    names = [(one, inner.bound(one.id, one.lineno)) for one in returned if isinstance(one, ast.Name)]
+    values = [one for one in returned if not isinstance(one, ast.Name)] + [bound[0].value for _, bound in names if bound is not None]
+    found = any(_found_by(one, inner, knowledge, 0) is not None for one in values)
+    return value if found and not acts else None
 
 
 def _told(call: ast.Call, frame: Frame) -> Look:

@@ -142,6 +142,22 @@ class Module:
         )
 
     @cached_property
+    def _beside(self) -> Mapping[str, str]:
+        """What comes from beside this file, by its whole name, as the import calls it."""
+        found: dict[str, str] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                base = self._base(node)
+                for name in node.names:
+                    found[f"{base}.{name.name}"] = f"{node.module}.{name.name}" if node.module else name.name
+        return found
+
+    def shown(self, dotted: str) -> str:
+        """A dotted name as the file has it: the folders in which the file lies here are no part of it."""
+        whole = next((one for one in self._beside if f"{dotted}.".startswith(f"{one}.")), "")
+        return self._beside[whole] + dotted[len(whole) :] if whole else dotted
+
+    @cached_property
     def functions(self) -> Mapping[str, Function]:
         """All functions at the top and in classes, by `name` and `Class.name`; those within functions by their bare name."""
         found: dict[str, Function] = {}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from halfway.inspection.formats.python.building import Plan, flow
 from halfway.inspection.formats.python.frames import Frame, calls, dotted, keyword, number, truth
 from halfway.inspection.formats.python.names import Function, Module, Program
+from halfway.inspection.formats.python.said import is_by_hand
 from halfway.inspection.formats.python.starting import by_person, decorated, head, trigger, walked
 from halfway.inspection.formats.python.walk import Around, Found, Walk
 from halfway.inspection.model import Flow, Gate, Mark, Repeater, Repeating, Span, Starting, Step, Undo
@@ -39,10 +40,11 @@ def _flow(name: str, function: Function, decorator: ast.expr, module: Module, pr
     frame = Frame(module, function, name.rpartition(".")[0], entry=True, repeaters=repeaters)
     limit = number(keyword(call, "timeout_seconds"), top) if call else None
     walk = walked(program, frame, name, engine=_Prefect(), timeout=limit)
+    start = Starting.MANUAL if is_by_hand(module, function) else Starting.CALL
     hook = keyword(call, "on_failure", "on_crashed") if call else None
     plan = Plan(
         engine="prefect", name=name, module=module, span=head(function, module), undoes=True, notice_expected=True,
-        failure_notice=module.span(hook) if hook is not None else None, triggers=(trigger(Starting.CALL, module, decorator),),
+        failure_notice=module.span(hook) if hook is not None else None, triggers=(trigger(start, module, decorator),),
     )  # fmt: skip
     made = flow(plan, walk)
     backs = _rollbacks(program)

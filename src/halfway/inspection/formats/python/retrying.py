@@ -178,7 +178,20 @@ def goes_round_once(node: ast.For | ast.AsyncFor | ast.While) -> bool:
     return leaves(node.body[-1:]) and not any(isinstance(one, ast.Continue) for one in turns)
 
 
-def _exits(node: ast.stmt) -> bool:
+def never_ends(node: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """Whether nothing but an error leaves the loop."""
+    if not isinstance(node, ast.While) or not isinstance(node.test, ast.Constant):
+        return False
+    return not any(isinstance(one, (ast.Break, ast.Return)) or _exits(one) for part in node.body for one in ast.walk(part))
+
+
+def only_exit_codes(node: ast.Try | ast.TryStar, frame: Frame) -> bool:
+    """Whether nothing but the exit code of a program leads to the handlers."""
+    names = [dotted(handler.type, frame) if handler.type is not None else "" for handler in node.handlers]
+    return bool(names) and all(one.endswith("CalledProcessError") for one in names)
+
+
+def _exits(node: ast.AST) -> bool:
     match node:
         case (
             ast.Expr(value=ast.Call(func=ast.Name(id="exit" | "quit")))

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from halfway.inspection.formats.python.frames import GAP, Frame, entries, keyword, text
-from halfway.inspection.formats.python.names import Module, worded
+from halfway.inspection.formats.python.names import Function, Module, worded
 from halfway.inspection.formats.python.walk import Found
-from halfway.inspection.formats.wording import words
+from halfway.inspection.formats.wording import only_looks, words
 
 _SAFE = re.compile(r"(?i)(?<!not )(?<!not be )(?<!non-)(?<!n't )\bidempotent\b")
 _IF_MISSING = re.compile(
@@ -18,6 +18,9 @@ _IF_MISSING = re.compile(
     r"|\b(?:creat|mak|add|insert)\w*\b[^.]{0,80}\bunless\b[^.]{0,30}\bexists?\b"
 )
 _IGNORED = re.compile(r"(?i)\bfailures? (?:can|may|should) (?:safely )?be ignored\b|\bignore (?:any |all )?failures\b")
+_BY_HAND = re.compile(
+    r"(?i)\bmanual(?:ly)?[ -]only\b|\bonly (?:(?:run|started|triggered|deployed) )?(?:manually|by hand)\b|\bno schedule, no triggers?\b"
+)
 _TMP = re.compile(r"(?i)(?:^|[^a-z])te?mp(?:orary|dir|file)?(?:[^a-z]|$)")
 _CHANGING = worded(
     "truncate copy drop delete write create overwrite move insert load send publish replace remove upload update append commit push"
@@ -27,6 +30,16 @@ _ELSEWHERE = re.compile(
 )
 _LEADS_OUT = worded("upload send publish push post notify load import sync transfer export deliver mail insert store save deploy")
 _OUTPUT = re.compile(r"(?i)(?:^|_)(?:output|out|target|dest|destination)_(?:file|path|filename)$")
+
+
+def looks(name: str) -> bool:
+    """Whether a name says that it looks and nothing else: `get_or_create_account` says more."""
+    return only_looks(name) and not words(name) & (_CHANGING | _LEADS_OUT)
+
+
+def is_by_hand(module: Module, function: Function) -> bool:
+    """Whether its owner says that nobody but a person starts it."""
+    return _BY_HAND.search(f"{ast.get_docstring(module.tree) or ''}\n{ast.get_docstring(function) or ''}") is not None
 
 
 def docs_of(call: ast.Call, frame: Frame) -> str:

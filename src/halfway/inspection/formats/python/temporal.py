@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -10,8 +11,10 @@ from halfway.inspection.formats.python.building import Plan, flow
 from halfway.inspection.formats.python.effects import Seen, unknown
 from halfway.inspection.formats.python.frames import Frame, dotted, keyword, number
 from halfway.inspection.formats.python.names import Function, Module, Program
+from halfway.inspection.formats.python.said import looks
 from halfway.inspection.formats.python.starting import by_person, decorated, head, trigger, walked
 from halfway.inspection.formats.python.walk import Around, Found, Walk
+from halfway.inspection.formats.wording import opaque_effect
 from halfway.inspection.model import Effect, Flow, Gate, Kind, Mark, Repeat, Repeater, Repeating, Reversible, Starting, Unread
 from halfway.inspection.quoting import quoted
 
@@ -19,6 +22,8 @@ MISSING = "The activity `{what}` was not given, so that what it does cannot be r
 _ACTIVITIES = frozenset(
     f"{verb}_{kind}{form}" for verb in ("execute", "start") for kind in ("activity", "local_activity") for form in ("", "_method", "_class")
 )
+_ATTEMPT, _TOGETHER = "start_to_close_timeout", "schedule_to_close_timeout"
+_NAMESPACE = re.compile(r"(?i)^(?:mcp|llm|agent|api|db|sql|http)_(?=[a-z])")  # where it looks, before the word for looking
 _HANDLERS = ("workflow.update", "workflow.signal")
 
 
@@ -119,27 +124,23 @@ class _Temporal:
     def _activity(self, walk: Walk, call: ast.Call, around: Around) -> None:
         frame = around.frame
         repeater = _retry(call, frame)
-        limit = next(
-            (
-                one
-                for one in (number(keyword(call, key), frame) for key in ("start_to_close_timeout", "schedule_to_close_timeout"))
-                if one is not None
-            ),
-            None,
-        )
+        limit, known = _limit(call, frame)
         name, target = self._target(call.args[0], walk, frame)
-        inner = replace(around.within(repeater), unit=name, scope=name, timeout=limit, timeout_known=True)
+        inner = replace(around.within(repeater), unit=name, scope=name, timeout=limit, timeout_known=known)
         inner = replace(inner, facts=(*around.facts, frame.module.fact(call)))
+        start, together = len(walk.found), _together(call)
         handed = call.args[1:2] or _args(call)
         carried = ast.Call(func=call.args[0], args=list(handed), keywords=[])
         ast.copy_location(carried, call)
         stands_for = target is not None and _stands_for(target[0].functions[target[1]])
-        if target is not None and not stands_for and walk.follow(*target, carried, inner, frame):
-            return
-        opaque = None if stands_for else Unread(name, MISSING, frame.module.span(call))
-        seen = Seen(replace(unknown("", f"execute_activity({name})"), told=name), limit, timeout_known=True)
-        marks = frozenset({Mark.RECOVERY}) if around.handles else frozenset[Mark]()
-        walk.add(Found(node=call, statement=walk.statement, around=inner, name=name, seen=seen, opaque=opaque, marks=marks))
+        if target is None or stands_for or not walk.follow(*target, carried, inner, frame):
+            opaque = None if stands_for else Unread(name, MISSING, frame.module.span(call))
+            does = _NAMESPACE.sub("", name)
+            effect = opaque_effect(name, does) if looks(does) else replace(unknown("", ""), told=name)
+            seen = Seen(effect, limit, timeout_known=known)
+            marks = frozenset({Mark.RECOVERY}) if around.handles else frozenset[Mark]()
+            walk.add(Found(node=call, statement=walk.statement, around=inner, name=name, seen=seen, opaque=opaque, marks=marks))
+        walk.found[start:] = [replace(one, extra=(*one.extra, *together)) for one in walk.found[start:]]
 
     def _target(self, expr: ast.expr, walk: Walk, frame: Frame) -> tuple[str, tuple[Module, str] | None]:
         if isinstance(expr, ast.Constant):
@@ -168,10 +169,12 @@ class _Temporal:
         gate = Gate("approval", around.frame.module.span(call)) if "approv" in told.lower() else None
         known = last == "wait_condition"
         inner = replace(around, timeout=limit, timeout_known=known and (limit is not None or keyword(call, "timeout") is None))
-        walk.add(Found(node=call, statement=walk.statement, around=inner, name=f"workflow.{last}", gate=gate, marks=frozenset({Mark.WAIT})))
+        over_and_over = any(one.kind is Repeating.LOOP and one.bound is None for one in around.frame.repeaters)
+        found = Found(node=call, statement=walk.statement, around=inner, name=f"workflow.{last}", gate=gate, marks=frozenset({Mark.WAIT}))
+        walk.add(replace(found, extra=(("endless", "loop"),)) if over_and_over and gate is None else found)
 
     def _child(self, walk: Walk, call: ast.Call, around: Around) -> None:
-        name = dotted(call.args[0], around.frame)
+        name = around.frame.module.shown(dotted(call.args[0], around.frame))
         target = walk.target(call.args[0], around.frame)
         if target is not None and any(run == target[1] for _, run, _ in workflows(target[0])):
             # It is a flow of its own, where its steps are judged; here it is only started.
@@ -180,6 +183,24 @@ class _Temporal:
             return
         opaque = Unread(name, MISSING, around.frame.module.span(call))
         walk.add(Found(node=call, statement=walk.statement, around=around, name=name, seen=Seen(unknown("", name)), opaque=opaque))
+
+
+def _limit(call: ast.Call, frame: Frame) -> tuple[float | None, bool]:
+    """The seconds that an activity has, and whether they are known; a limit that is not written down here is a limit all the same."""
+    given = [one for one in (keyword(call, _ATTEMPT), keyword(call, _TOGETHER)) if not _is_none(one)]
+    limit = next((one for one in (number(one, frame) for one in given) if one is not None), None)
+    return limit, limit is not None or not given
+
+
+def _together(call: ast.Call) -> tuple[tuple[str, str], ...]:
+    """What ends all attempts together: the limit of the whole, or one beside the limit of each attempt."""
+    if _is_none(keyword(call, _TOGETHER)):
+        return ()
+    return (("limit", "whole" if _is_none(keyword(call, _ATTEMPT)) else "attempts"),)
+
+
+def _is_none(given: ast.expr | None) -> bool:
+    return given is None or (isinstance(given, ast.Constant) and given.value is None)
 
 
 def _stands_for(function: Function) -> bool:
@@ -222,5 +243,6 @@ def _retry(call: ast.Call, frame: Frame) -> Repeater:
     if not isinstance(policy, ast.Call):
         return Repeater(Repeating.STEP_RETRY, automatic=True, bound=None, span=span, default=policy is None)
     attempts = number(keyword(policy, "maximum_attempts"), where)
-    said = keyword(policy, "maximum_attempts") is not None
+    # Who writes down how it is tried again knows that it is, though not always that it never ends.
+    said = bool(policy.keywords or policy.args)
     return Repeater(Repeating.STEP_RETRY, automatic=True, bound=int(attempts) if attempts else None, span=span, default=not said)

@@ -11,16 +11,17 @@ from typing import Protocol
 from halfway.inspection.formats.python import retrying
 from halfway.inspection.formats.python.effects import Seen, command_words, is_command, recognised
 from halfway.inspection.formats.python.frames import GAP, Frame, calls, dotted, keyword
-from halfway.inspection.formats.python.guards import guarded, is_transaction, lookup, settled
+from halfway.inspection.formats.python.guards import guarded, is_transaction, lookup, refusal_heeded, settled
 from halfway.inspection.formats.python.marks import claim, harmless
 from halfway.inspection.formats.python.names import Function, Module, Program, is_own
 from halfway.inspection.knowledge import Knowledge
-from halfway.inspection.model import Fact, Gate, Mark, OnError, Repeater, Repeating, Span, Unread, When
+from halfway.inspection.model import Fact, Gate, Kind, Mark, OnError, Repeat, Repeater, Repeating, Span, Unread, When
 
 DEEPEST = 5  # calls into calls
 MOST = 2_000  # things found in one automation
 MOST_EDGES = 4_000  # beyond these, only what was found last leads on
 NEAREST = 15
+_LOCAL = frozenset({Kind.UNKNOWN})
 Tips = frozenset[tuple[int, When]]
 
 
@@ -178,7 +179,9 @@ class Walk:
         else:
             bound = retrying.times(node, around.frame)
             again = Repeater(Repeating.LOOP, automatic=True, bound=bound, span=around.frame.module.span(node), after_timeout=False)
-            inner = replace(around.within(again, loop=True), marks=around.marks | {Mark.IN_LOOP}, facts=(*around.facts, fact))
+            # What goes on until somebody stops it has no items.
+            marks = around.marks if retrying.never_ends(node) else around.marks | {Mark.IN_LOOP}
+            inner = replace(around.within(again, loop=True), marks=marks, facts=(*around.facts, fact))
         self.body(node.body, inner)
         self.tips |= before
         self.body(node.orelse, around)
@@ -188,8 +191,10 @@ class Walk:
         number, start, before = self._tries, len(self.found), self.tips
         on_error = handling(node, around.frame, around.on_error)
         self.body(node.body, replace(around, on_error=on_error, tries=(*around.tries, number)))
-        self.body(node.orelse, around)
-        after, tried = self.tips, range(start, len(self.found))
+        tried = range(start, len(self.found))
+        self._answered(node, tried, around.frame)
+        self.body(node.orelse, around)  # an error in it does not lead to the handlers
+        after, done = self.tips, range(start, len(self.found))
         failing = {(one, When.ERROR) for one in tried if self.found[one].marks.isdisjoint({Mark.RECOVERY})} or set(before)
         for handler in node.handlers:
             self.tips = frozenset(failing)
@@ -197,8 +202,18 @@ class Walk:
             after |= frozenset(tip for tip in self.tips if tip[1] is not When.ERROR)
         self.tips = after
         if node.finalbody:
-            self.tips = frozenset((one, When.ALWAYS) for one, _ in after) | frozenset((one, When.ALWAYS) for one in tried)
+            self.tips = frozenset((one, When.ALWAYS) for one, _ in after) | frozenset((one, When.ALWAYS) for one in done)
             self.body(node.finalbody, around)
+
+    def _answered(self, node: ast.Try | ast.TryStar, tried: range, frame: Frame) -> None:
+        """Marks the programs of which nothing more is known whose failure is handled by their exit code alone: they have answered."""
+        if not retrying.only_exit_codes(node, frame):
+            return
+        for index in tried:
+            one = self.found[index]
+            local = one.seen is not None and one.seen.effect.kinds == _LOCAL
+            if local and isinstance(one.node, ast.Call) and keyword(one.node, "timeout") is None:
+                self.found[index] = replace(one, extra=(*one.extra, ("answered", "exit code")))
 
     # ── expressions ──
 
@@ -218,7 +233,8 @@ class Walk:
         seen = recognised(call, around.frame, self.knowledge)
         for one in seen:
             opaque = None if one.effect.certain else _not_given(call, name, around.frame)
-            self.add(Found(node=call, statement=self.statement, around=around, name=_short(name), seen=one, opaque=opaque))
+            known = self._heeding(call, one, around)
+            self.add(Found(node=call, statement=self.statement, around=known, name=_short(name, around.frame), seen=one, opaque=opaque))
         if seen:
             return
         for handed in _handed(call, name):
@@ -226,7 +242,14 @@ class Walk:
             if target is not None and self.follow(*target, None, around):
                 return
         if not harmless(call, name, around.frame):
-            self.add(Found(node=call, statement=self.statement, around=around, name=_short(name)))
+            self.add(Found(node=call, statement=self.statement, around=around, name=_short(name, around.frame)))
+
+    def _heeding(self, call: ast.Call, seen: Seen, around: Around) -> Around:
+        """The same with a guard, where the receiver says that it is there already and the file goes on."""
+        if around.guard is not None or not seen.effect.outward:
+            return around
+        look = refusal_heeded(call, self.statement, around.frame, rejects=seen.effect.repeat is Repeat.REJECTS)
+        return replace(around, guard=look) if look is not None else around
 
     def _command(self, call: ast.Call, name: str, around: Around) -> bool:
         if not is_command(name) or all(GAP in word for words in command_words(call, around.frame) for word in words):
@@ -235,7 +258,7 @@ class Walk:
         for one in seen:
             self.add(Found(node=call, statement=self.statement, around=around, name=one.effect.told, seen=one))
         if not seen:
-            self.add(Found(node=call, statement=self.statement, around=around, name=_short(name)))
+            self.add(Found(node=call, statement=self.statement, around=around, name=_short(name, around.frame)))
         return True
 
     def add(self, found: Found) -> None:
@@ -307,7 +330,7 @@ def _not_given(call: ast.Call, name: str, frame: Frame) -> Unread | None:
     while isinstance(root, ast.Attribute):
         root = root.value
     if isinstance(root, ast.Name) and root.id in frame.module.aliases and is_own(frame.module.aliases[root.id], frame.module, root.id):
-        return Unread(name, NOT_GIVEN, frame.module.span(call))
+        return Unread(frame.module.shown(name), NOT_GIVEN, frame.module.span(call))
     return None
 
 
@@ -324,8 +347,8 @@ def _handed(call: ast.Call, name: str) -> list[ast.expr]:
     return [one for one in ([target] if target is not None else list(call.args[:2])) if isinstance(one, (ast.Name, ast.Attribute))]
 
 
-def _short(name: str) -> str:
-    return ".".join(name.split(".")[-2:]) or "call"
+def _short(name: str, frame: Frame) -> str:
+    return ".".join(frame.module.shown(name).split(".")[-2:]) or "call"
 
 
 def _shown(node: ast.stmt) -> str:
