@@ -15,6 +15,8 @@ STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.M
 _LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk) deploy\b")
 # A second change of a stack is refused while the first is under way.
 _OF_THE_RUNNER = re.compile(r"^(?:docker compose|docker-compose|systemctl)\b")  # a machine of its own for each run
+_BUILDS = re.compile(r"(?i)POST .*(?:build[-_]?hook|api\.render\.com/deploy|api\.vercel\.com/v1/integrations/deploy)")
+# It only has the newest state built, whoever asks for it.
 _IN_EARNEST = re.compile(r"--prod|\s-p\b")
 _ADDS = re.compile(r"\b(?:append|insert|INSERT|add|create)\b")
 _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
@@ -41,7 +43,12 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
     """Whether two of it meet at one thing; a deployment does even when it is safe to repeat."""
     if Kind.DEPLOY in kinds(step):
         # What is published is there as a whole or not at all.
-        apart = step.effect is None or _LOCKED.search(step.effect.told) is not None or _is_preview(step)
+        apart = (
+            step.effect is None
+            or _LOCKED.search(step.effect.told) is not None
+            or _is_preview(step)
+            or _BUILDS.match(told(step)) is not None
+        )
         return Kind.PUBLISH not in kinds(step) and not apart
     if repeatability(step) is Repeatable.PROVEN or (step.effect is not None and step.effect.repeat is Repeat.MERGES):
         return False
