@@ -259,6 +259,17 @@ def drafted(more: str) -> str:
 """
 
 
+def published(pushed: str) -> str:
+    return f"""- id: out
+  uses: softprops/action-gh-release@v2
+- run: |
+    echo "{pushed}" > CHANGES
+    git push origin changes
+- run: gh pr create --head changes --title x --body y
+"""
+
+
+LOGIN = "- uses: docker/login-action@v3\n"
 TOOLS = "Read,Bash(gh search issues:*),Bash(gh issue comment 1:*)"
 MEMBERS = """contains(fromJSON('["OWNER", "MEMBER"]'), github.event.comment.author_association)"""
 TAG = "startsWith(github.ref, 'refs/tags/v')"
@@ -279,7 +290,12 @@ NONE = [
     (only_if("github.actor == 'maria'"), "R-32"),
     (only_if(MEMBERS, agent("Bash"), "issue_comment"), "R-32"),
     (workflow(agent(TOOLS), "{issues: {types: [opened]}}"), "R-32"),
+    (told_by("x: y").replace("if: always()", "if: contains(needs.*.result, 'failure')"), "R-29"),
+    (workflow(published("${{ steps.out.outputs.url }}")), "R-26"),
+    (workflow(goreleaser("release") + "- run: gh pr close 1"), "R-26"),
     # programs that only look or build
+    (workflow("- uses: kanga333/comment-hider@v1"), "R-44"),
+    (workflow(LOGIN.replace("login", "setup-buildx") + ran("Build the catalogue")), "R-44"),
     (workflow(ran("Check the catalogue")), "R-44"),
     (workflow(ran("Build the catalogue")), "R-44"),
     (workflow("- uses: shop/cover@v1\n  with: {key: '${{ secrets.CODACY_TOKEN }}'}"), "R-44"),
@@ -335,6 +351,11 @@ ONE = [
     (only_if("github.actor == 'maria[bot]'"), "R-32"),
     (only_if("contains(github.event.comment.body, 'please')", agent("Bash"), "issue_comment"), "R-32"),
     (workflow(agent(TOOLS + ",Bash(gh api:*)"), "{issues: {types: [opened]}}"), "R-32"),
+    (told_by("x: y").replace("if: always()", "if: ${{ !contains(needs.*.result, 'failure') }}"), "R-29"),
+    (workflow(published("new")), "R-26"),
+    (workflow(goreleaser("release") + "- run: gh pr create --title x --body y"), "R-26"),
+    (workflow("- uses: acme/comment-hider@v1"), "R-44"),
+    (workflow(LOGIN + ran("Build the catalogue")), "R-44"),
     (workflow(ran("Check and deploy the catalogue")), "R-44"),
     (workflow(ran("Build the catalogue", '  env: {T: "${{ github.token }}"}\n')), "R-44"),
     (workflow("- uses: shop/cover@v1\n  with: {key: '${{ secrets.SHOP_TOKEN }}'}"), "R-44"),

@@ -169,9 +169,9 @@ def _notice(effect: Effect, text: str, frame: Frame) -> frozenset[Mark]:
 
 
 def _told_of_failure(uses: str, given: Mapping[str, str], frame: Frame) -> frozenset[Mark]:
-    """The mark of an action that is not known, is called after telling somebody, and is handed how the jobs before it have ended."""
-    tells = _TELLS.search(told(uses)) is not None and any(_OUTCOME.search(value) for value in given.values())
-    return frozenset({Mark.FAILURE_NOTICE}) if tells and _reached_after_failure(frame) else frozenset()
+    """The mark of an action that is not known, is called after telling somebody, and is there for a failure or handed how all ended."""
+    knows = frame.when is When.ERROR or (_reached_after_failure(frame) and any(_OUTCOME.search(value) for value in given.values()))
+    return frozenset({Mark.FAILURE_NOTICE}) if knows and _TELLS.search(told(uses)) else frozenset()
 
 
 def _reached_after_failure(frame: Frame) -> bool:

@@ -34,6 +34,7 @@ _LOOKS = re.compile(
     r"(?i)^\W*(?:verify|validate|check(?! ?(?:in|out))|compare|lint|test|determine|detect|find|look up|run\b[\w\s-]*\b(?:tests?|checks?))\b"
 )
 _BUILDS = re.compile(r"(?i)^\W*(?:build|compile)\b")
+_LOGS_IN = re.compile(r"(?i)log[-_ ]?in\b|configure-aws-credentials|google-github-actions/auth")
 _TOKEN = re.compile(r"\bsecrets\.|\bgithub\.token\b")
 _AND_MORE = re.compile(r"(?i)(?:\b(?:and|then)\b|[&+,/>→])\W*(?:deploy|publish|release|push|upload|send|notif|create|merge|promot|tag)")
 _WORKS_OUT = re.compile(r"(?i)^\W*(?:get|generate|calculate|compute|determine|look up|find|fetch|read|resolve|extract|parse|detect)\b")
@@ -59,11 +60,18 @@ def prepares(name: str) -> bool:
     return _PREPARES.search(name) is not None and _AND_MORE.search(name) is None
 
 
-def only_examines(step: Node) -> bool:
-    """Whether a step is named after a look or a check, or builds something without so much as the token of the run."""
+def only_examines(step: Node, job: Job) -> bool:
+    """Whether a step is named after a look or a check, or after a build for which nothing lets it in anywhere."""
     name = step.get("name").text
-    builds = _BUILDS.search(name) is not None and _TOKEN.search(sources(step)) is None
-    return (builds or _LOOKS.search(name) is not None) and _AND_MORE.search(name) is None
+    if _AND_MORE.search(name):
+        return False
+    return _LOOKS.search(name) is not None or (_BUILDS.search(name) is not None and not _is_let_in(step, job))
+
+
+def _is_let_in(step: Node, job: Job) -> bool:
+    """Whether a step gets so much as the token of the run, or an earlier one has logged in for it."""
+    before = " ".join(f"{one.get('uses').text} {one.get('run').text}" for one in job.steps.values() if one.span.line < step.span.line)
+    return _TOKEN.search(sources(step)) is not None or _LOGS_IN.search(before) is not None
 
 
 def may_only_read(job: Job) -> bool:

@@ -165,7 +165,7 @@ def _run(step: Node, frame: Frame, job: Job) -> Iterator[Draft]:
         yield Draft(_bare(step, replace(frame, extra=extra), opaque=Unread(what, why, step.get("run").span)), frame.when, wide=True)
         return
     given = (step.get("run"), step.get("env"), job.node.get("env"), job.root.get("env"))
-    named = {"prepares": "true"} if only_examines(step) else {}
+    named = {"prepares": "true"} if only_examines(step, job) else {}
     yield from drafts(script, replace(frame, extra={**frame.extra, **handed("", *given), **given_secret(step), **named}))
 
 
