@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.inspection.test_told_too_much import agent, told, workflow
+from halfway.inspection.finding import Case
+from tests.inspection.test_told_too_much import INSPECTOR, agent, told, workflow
 
 WORKFLOW = ".github/workflows/ship.yml"
 SCRIPT = "- run: |\n    install.packages('shop')\n  shell: Rscript {0}\n"
@@ -168,7 +169,138 @@ def told_of(condition: str) -> str:
 """
 
 
+def composite(using: str) -> str:
+    return f"""name: push
+runs: {{using: {using}, steps: [{{run: git push -f, shell: bash}}]}}
+on: push
+jobs: {{ship: {{runs-on: ubuntu-latest, steps: [{{run: git push -f}}]}}}}
+"""
+
+
+def only_if(condition: str, steps: str = "- run: npm publish\n- run: gh issue create --title x --body y", on: str = "push") -> str:
+    return workflow(steps, on).replace("    steps:", f"    if: {condition}\n    steps:")
+
+
+def remarked(output: str) -> str:
+    return f"""- id: remarks
+  run: |
+    ids="$(gh api repos/shop/shop/issues/1/comments --jq '.[].id')"
+    echo "{output}=$ids" >> "$GITHUB_OUTPUT"
+- if: steps.remarks.outputs.{output} != 'true'
+  run: gh issue comment 1 --body x
+- run: gh issue close 1
+"""
+
+
+def either(between: str) -> str:
+    return f"""- uses: actions/github-script@v7
+  with:
+    script: |
+      await github.rest.issues.addLabels({{owner, repo, issue_number: 1, labels: ['seen']}})
+      if (approved) {{
+        await github.rest.issues.createComment({{owner, repo, issue_number: 1, body: 'x'}})
+      {between}
+        await github.rest.issues.update({{owner, repo, issue_number: 1, state: 'closed'}})
+      }}
+"""
+
+
+def at_night(job: str) -> str:
+    return f"on:\n  push:\n  schedule: [{{cron: '0 3 * * *'}}]\njobs:\n  ship:\n    runs-on: ubuntu-latest\n{job}"
+
+
+def told_by(input: str) -> str:
+    return (
+        at_night("    steps: [{run: npm publish}]\n")
+        + f"""  tell:
+    needs: ship
+    if: always()
+    runs-on: ubuntu-latest
+    steps:
+      - uses: shop/create-or-update-issue@v1
+        with: {{title: the night went wrong, {input}}}
+"""
+    )
+
+
+def cancelled_on(group: str, on: str = "push") -> str:
+    return f"concurrency: {{group: {group}, cancel-in-progress: true}}\n" + workflow("- run: npm publish", on)
+
+
+def asked_by(question: str) -> str:
+    return f"""- id: of
+  run: |
+    if {question}; then
+      echo "title=${{{{ github.event.pull_request.title }}}}" >> "$GITHUB_OUTPUT"
+    fi
+- run: gh issue create --title "${{{{ steps.of.outputs.title }}}}" --body y
+"""
+
+
+def sent(files: str) -> str:
+    return f"{goreleaser('release')}- run: curl -F file=@{files} https://shop.example/upload\n"
+
+
+def ran(name: str, env: str = "") -> str:
+    return f"- name: {name}\n  run: ./scripts/deploy-catalogue.sh\n{env}"
+
+
+def proposed(how: str) -> str:
+    return f"""- run: |
+    BRANCH="{how}"
+    gh pr create --head "$BRANCH" --title x --body y
+"""
+
+
+def drafted(more: str) -> str:
+    return f"""- uses: release-drafter/release-drafter@v6
+  with: {{tag: "${{{{ github.ref_name }}}}", {more}}}
+- run: npm publish
+"""
+
+
+def published(pushed: str) -> str:
+    return f"""- id: out
+  uses: softprops/action-gh-release@v2
+- run: |
+    echo "{pushed}" > CHANGES
+    git push origin changes
+- run: gh pr create --head changes --title x --body y
+"""
+
+
+LOGIN = "- uses: docker/login-action@v3\n"
+TOOLS = "Read,Bash(gh search issues:*),Bash(gh issue comment 1:*)"
+MEMBERS = """contains(fromJSON('["OWNER", "MEMBER"]'), github.event.comment.author_association)"""
+TAG = "startsWith(github.ref, 'refs/tags/v')"
+TAGS = "{push: {tags: ['v*']}}"
 NONE = [
+    # what the format has no place for, and what never runs
+    (composite("composite"), "R-15"),
+    (only_if("github.repository == ''"), "R-15"),
+    (at_night(f"    if: {TAG}\n    steps: [{{run: npm publish}}]\n"), "R-29"),
+    (workflow(asked_by('[[ "$GITHUB_EVENT_NAME" == pull_request ]]'), "[pull_request, workflow_dispatch]"), "R-28"),
+    # what is looked for, and what excludes the other
+    (workflow(remarked("has_remark")), "R-08"),
+    (workflow(either("} else {")), "R-08"),
+    (released("prerelease"), "R-17"),
+    (workflow(sent("dist/shop.deb")), "R-26"),
+    # somebody hears of it, or has let it pass
+    (told_by("update-existing: \"${{ contains(needs.*.result, 'failure') }}\""), "R-29"),
+    (only_if("github.actor == 'maria'"), "R-32"),
+    (only_if(MEMBERS, agent("Bash"), "issue_comment"), "R-32"),
+    (workflow(agent(TOOLS), "{issues: {types: [opened]}}"), "R-32"),
+    (told_by("x: y").replace("if: always()", "if: contains(needs.*.result, 'failure')"), "R-29"),
+    (workflow(published("${{ steps.out.outputs.url }}")), "R-26"),
+    (workflow(goreleaser("release") + "- run: gh pr close 1"), "R-26"),
+    # programs that only look or build
+    (workflow("- uses: kanga333/comment-hider@v1"), "R-44"),
+    (workflow(LOGIN.replace("login", "setup-buildx") + ran("Build the catalogue")), "R-44"),
+    (workflow(ran("Check the catalogue")), "R-44"),
+    (workflow(ran("Build the catalogue")), "R-44"),
+    (workflow("- uses: shop/cover@v1\n  with: {key: '${{ secrets.CODACY_TOKEN }}'}"), "R-44"),
+    (called("zizmor", "", "contents: read, security-events: write"), "R-44"),
+    (workflow('- run: curl -X POST -d {} "${{ secrets.SHOP_BUILD_HOOK }}"'), "R-10"),
     # the part that was not read
     (relaxed(SCRIPT), "R-44"),
     (workflow(token("Get release token", "token")), "R-44"),
@@ -207,6 +339,28 @@ NONE = [
     (workflow(merged("--auto")), "R-13"),
 ]
 ONE = [
+    (composite("node20"), "R-15"),
+    (only_if("github.repository == 'shop/shop'").replace("    timeout-minutes: 9\n", ""), "R-15"),
+    (at_night("    if: startsWith(github.ref, 'refs/heads/m')\n    steps: [{run: npm publish}]\n"), "R-29"),
+    (workflow(asked_by('[[ -n "$RUNNER_DEBUG" ]]'), "[pull_request, workflow_dispatch]"), "R-28"),
+    (workflow(remarked("remark")), "R-08"),
+    (workflow(either("")), "R-08"),
+    (released("created"), "R-17"),
+    (workflow(sent("shop.deb")), "R-26"),
+    (told_by("update-existing: true"), "R-29"),
+    (only_if("github.actor == 'maria[bot]'"), "R-32"),
+    (only_if("contains(github.event.comment.body, 'please')", agent("Bash"), "issue_comment"), "R-32"),
+    (workflow(agent(TOOLS + ",Bash(gh api:*)"), "{issues: {types: [opened]}}"), "R-32"),
+    (told_by("x: y").replace("if: always()", "if: ${{ !contains(needs.*.result, 'failure') }}"), "R-29"),
+    (workflow(published("new")), "R-26"),
+    (workflow(goreleaser("release") + "- run: gh pr create --title x --body y"), "R-26"),
+    (workflow("- uses: acme/comment-hider@v1"), "R-44"),
+    (workflow(LOGIN + ran("Build the catalogue")), "R-44"),
+    (workflow(ran("Check and deploy the catalogue")), "R-44"),
+    (workflow(ran("Build the catalogue", '  env: {T: "${{ github.token }}"}\n')), "R-44"),
+    (workflow("- uses: shop/cover@v1\n  with: {key: '${{ secrets.SHOP_TOKEN }}'}"), "R-44"),
+    (called("zizmor", "", "contents: write, security-events: write"), "R-44"),
+    (workflow('- run: curl -X POST -d {} "${{ secrets.SHOP_DEPLOY_HOOK }}"'), "R-10"),
     (relaxed(SCRIPT + SECRET), "R-44"),
     (workflow(token("Get release token", "url")), "R-44"),
     (workflow(worked_out("Generate the tag", "env: {X: y}")), "R-44"),
@@ -250,6 +404,10 @@ def test_beside_it_stands_one(tmp_path: Path, text: str, rule: str) -> None:
 
 SECRETS = '    secrets: {key: "${{ secrets.SHOP_KEY }}"}\n'
 MILD = [
+    (cancelled_on("'${{ github.ref }}'", TAGS), "R-11"),
+    (cancelling("- run: docker push shop.example/shop:latest"), "R-11"),
+    (cancelling("- uses: actions/deploy-pages@v4"), "R-11"),
+    (workflow(goreleaser("release")), "R-32"),
     (called("unit-tests", SECRETS), "R-44"),
     (called("code-scan", SECRETS, "contents: read, security-events: write"), "R-44"),
     (called("make-shared", SECRETS + "    with: {dry_run: true}\n", "contents: write"), "R-44"),
@@ -259,6 +417,10 @@ MILD = [
     (workflow(applied("false")), "R-32"),
 ]
 GRAVE = [
+    (cancelled_on("'${{ github.workflow }}'", TAGS), "R-11"),
+    (cancelling("- run: docker push shop.example/shop:latest" + OPENED), "R-11"),
+    (cancelling("- uses: actions/deploy-pages@v4" + OPENED), "R-11"),
+    (workflow(agent("Bash")), "R-32"),
     (called("unit-tests", SECRETS, "contents: write"), "R-44"),
     (called("code-move", SECRETS, "contents: read, security-events: write"), "R-44"),
     (called("make-shared", SECRETS + "    with: {dry_run: false}\n", "contents: write"), "R-44"),
@@ -292,3 +454,19 @@ def test_the_real_effect_is_named_and_not_what_only_builds(tmp_path: Path) -> No
     built = '- run: ./scripts/build.sh\n  env: {K: "${{ secrets.K }}"}\n'
     text = cancelling(built + "- run: npm publish").replace("    timeout-minutes", "    environment: shop\n    timeout-minutes")
     assert told(tmp_path, WORKFLOW, text)["R-11"] == ["HIGH"]
+
+
+def test_a_second_pull_request_is_seen_and_a_second_release_is_refused(tmp_path: Path) -> None:
+    assert told(tmp_path, WORKFLOW, workflow(proposed("shop-$(date +%s)")))["R-04"] == ["MEDIUM"]
+    assert "R-04" not in told(tmp_path, WORKFLOW, workflow(proposed("shop-next")))
+    assert told(tmp_path, WORKFLOW, workflow(drafted("publish: true")))["R-08"] == ["MEDIUM"]
+    assert told(tmp_path, WORKFLOW, workflow(drafted("publish: false")))["R-08"] == ["HIGH"]
+
+
+def test_of_two_uses_of_one_part_the_one_that_pushes_is_named(tmp_path: Path) -> None:
+    use = "    permissions: {contents: write}\n    uses: shop/shared/.github/workflows/bake.yml@v1\n"
+    text = f"on: push\njobs:\n  one:\n{use}    with: {{output: local}}\n  two:\n{use}    with: {{push: true}}\n"
+    path = tmp_path / WORKFLOW
+    assert told(tmp_path, WORKFLOW, text)["R-44"] == ["LOW"]
+    found = [one for flow in INSPECTOR.inspect([path]).flows for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge))]
+    assert next(one for one in found if one.rule == "R-44").span.line == 9

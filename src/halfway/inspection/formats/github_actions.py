@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from halfway.inspection.formats import Given
-from halfway.inspection.formats.github.inputs import broken
+from halfway.inspection.formats.github.inputs import Broken, broken
 from halfway.inspection.formats.github.jobs import Calling, Unit, units
-from halfway.inspection.formats.github.triggers import guards, triggers
+from halfway.inspection.formats.github.triggers import guards, starts_on_tags_only, triggers
 from halfway.inspection.formats.moving import moving
 from halfway.inspection.formats.sequence import Draft, edges, ends, numbered
 from halfway.inspection.formats.shell import secrets
@@ -43,9 +44,10 @@ class GithubActions:
             return
         if root.get("runs", "using").text == "composite":
             if not _used(source, given):
-                yield _flow(_as_workflow(root), source, given, (Trigger(Starting.CALL, root.get("runs").span),))
+                calling = Calling(_as_workflow(root), source, given, limited=False)
+                yield _flow(calling, (Trigger(Starting.CALL, root.get("runs").span),))
         else:
-            yield _flow(root, source, given, triggers(root, source))
+            yield _flow(Calling(root, source, given), triggers(root, source))
 
     def runs(self, source: Source, given: Given, /) -> Iterator[RunLog]:
         """A definition tells of no runs."""
@@ -70,9 +72,10 @@ def _as_workflow(root: Node) -> Node:
     return Node({"name": root.get("name"), "on": Node("workflow_call", runs.span), "jobs": jobs}, root.span)
 
 
-def _flow(root: Node, source: Source, given: Given, started: tuple[Trigger, ...]) -> Flow:
+def _flow(calling: Calling, started: tuple[Trigger, ...]) -> Flow:
+    root, source = calling.root, calling.source
     found = broken(root, source)
-    jobs = units(Calling(root, source, given, found))
+    jobs = units(replace(calling, broken=found))
     placed = numbered([draft for unit in jobs for draft in unit.drafts])
     by_unit: dict[str, list[Draft]] = {unit.name: [] for unit in jobs}
     for draft in placed:
@@ -96,9 +99,14 @@ def _flow(root: Node, source: Source, given: Given, started: tuple[Trigger, ...]
         unread=tuple(dict.fromkeys(step.opaque for step in steps if step.opaque is not None)),
         secrets=tuple(secrets(source)),
         moving=moving(source),
-        extra={"broken_inputs": "; ".join(dict.fromkeys(one.name for one in found))} if found else {},
+        extra=_extra(root, found),
         facts=tuple(dict.fromkeys(one.fact for one in found)),
     )
+
+
+def _extra(root: Node, found: tuple[Broken, ...]) -> dict[str, str]:
+    names = {"broken_inputs": "; ".join(dict.fromkeys(one.name for one in found))} if found else {}
+    return names | ({"tags_only": "true"} if starts_on_tags_only(root) else {})
 
 
 def _tells(draft: Draft) -> bool:

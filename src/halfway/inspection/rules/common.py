@@ -30,6 +30,7 @@ TABLES = ("sheets.", "airtable.", "notion.", "dynamodb.", "db.", "store.")
 _CHATS = frozenset({"telegram", "whatsapp", "slack", "discord", "line", "messenger", "mattermost", "teams"})
 _QUEUES = frozenset({"celery", "rq", "dramatiq", "huey", "arq"})
 _REQUEST = re.compile(r"^[A-Z]{3,7} ")
+_ON_TAG = re.compile(r"\s*(?:startsWith\(\s*github\.ref\s*,\s*'refs/tags/|github\.ref\s*==\s*'refs/tags/|github\.ref_type\s*==\s*'tag')")
 SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UNIT_RERUN, Repeating.RESTART, Repeating.REPLAY})
 """Who does the same once more; a schedule, a loop and a dispatch by hand begin something new."""
 
@@ -135,6 +136,12 @@ def again(step: Step, *sorts: Repeating) -> Iterator[Repeater]:
 def retries(step: Step) -> Iterator[Repeater]:
     """Its automatic retries."""
     return (repeater for repeater in again(step, Repeating.STEP_RETRY) if repeater.automatic)
+
+
+def only_on_tags(step: Step) -> bool:
+    """Whether its condition asks for a tag, so that what runs on a branch, as by the clock, never comes to it."""
+    parts = [] if "||" in step.condition or "!(" in step.condition else re.sub(r"\$\{\{|\}\}", "", step.condition).split("&&")
+    return any(_ON_TAG.match(part) for part in parts)
 
 
 # ── what is said ──

@@ -14,6 +14,8 @@ from halfway.inspection.rules.common import again, again_at, found, kinds, place
 INFERENCE = "Each attempt of {what} makes a new key ({key}); a repeat looks like another action to the receiver."
 _ENDS = re.compile(r"\b(?:merge|close)\b")
 """To merge or to close is refused where there is nothing of that name."""
+SEEN_TWICE = frozenset({"github.pull", "github.pull.update", "github.release.draft"})
+"""A second one waits for somebody, who sees that there are two."""
 DELETED = frozenset({Kind.DELETE})
 """To delete another thing of that name deletes nothing."""
 
@@ -27,7 +29,8 @@ def check(case: Case) -> Iterator[Finding]:
         if repeatability(step) in (Repeatable.PROVEN, Repeatable.GUARDED):
             continue
         facts = place(minted.span, step), *again_at(repeat, step)
-        yield found(RULE.id, Severity.HIGH, step, INFERENCE, *facts, key=quoted(minted.expression))
+        severity = Severity.MEDIUM if step.effect is not None and step.effect.action in SEEN_TWICE else Severity.HIGH
+        yield found(RULE.id, severity, step, INFERENCE, *facts, key=quoted(minted.expression))
 
 
 RULE = Rule(

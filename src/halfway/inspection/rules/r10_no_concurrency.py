@@ -18,6 +18,8 @@ _LOCKED = re.compile(r"\bcloudformation\b|\b(?:sam|cdk|sst|serverless|sls) (?:de
 _DROPPED = re.compile(r"(?i)create[-_]?invalidation")  # what a cache has dropped it only fetches anew
 _STATE, _STATE_LOCK = re.compile(r"^(?:terraform|tofu|terragrunt) "), re.compile(r"\bLockID\b|\buse_lockfile\b|-lock-timeout\b")
 _OF_THE_RUNNER = re.compile(r"^(?:docker compose|docker-compose|systemctl)\b")  # a machine of its own for each run
+_BUILDS = re.compile(r"(?i)POST .*(?:build[-_]?hook|api\.render\.com/deploy|api\.vercel\.com/v1/integrations/deploy)")
+# It only has the newest state built, whoever asks for it.
 _IN_EARNEST = re.compile(r"--prod|\s-p\b")
 _ADDS = re.compile(r"\b(?:append|insert|INSERT|add|create)(?:\b|[A-Z])")
 _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
@@ -50,6 +52,7 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
     if Kind.DEPLOY in kinds(step):
         # What is published is there as a whole or not at all.
         apart = step.effect is None or any(one.search(step.effect.told) for one in (_BESIDE, _LOCKED, _DROPPED)) or _is_preview(step)
+        apart = apart or _BUILDS.match(told(step)) is not None
         return Kind.PUBLISH not in kinds(step) and not apart
     if repeatability(step) is Repeatable.PROVEN or (step.effect is not None and step.effect.repeat is Repeat.MERGES):
         return False

@@ -12,10 +12,10 @@ from halfway.inspection.rules.common import found, kinds, line, outward
 from halfway.inspection.ways import Ways
 
 INFERENCE = "`{condition}` holds only in the run that did {earlier} itself; when that run stops before {what}, no later run does it."
-# That something may be released says nothing about what this run has done.
+# That something may be released, or is one for trying out, says nothing about what this run has done.
 _DONE_NOW = re.compile(
     r"\boutputs?\.(?!(?:allow|enable|may|can|is[-_](?:pre|latest))(?![a-z]))"
-    r"[\w-]*(?:published|released?|created|pushed|deployed|uploaded|sent|merged)\b",
+    r"[\w-]*(?:published|(?<!pre)(?<!pre[-_])released?|created|pushed|deployed|uploaded|sent|merged)\b",
     re.IGNORECASE,
 )
 MAKES = frozenset({Kind.PUBLISH, Kind.CREATE, Kind.DEPLOY, Kind.GIT, Kind.MONEY, Kind.RECORD, Kind.NOTIFY})

@@ -15,7 +15,11 @@ ASIDE = frozenset({Mark.CLAIM, Mark.CURSOR, Mark.FAILURE_NOTICE, Mark.RECOVERY})
 
 _IMAGE = re.compile(r"\b(?:docker|buildx|podman|crane|skopeo|ko|jib)\b|build-push")
 _RELEASE = re.compile(r"\bgh release\b|gh-release|goreleaser")
-_OF_RELEASE = re.compile(r"\bgh (?:release|repo sync)\b|(?i:homebrew|winget|\baur\b|scoop|chocolatey)")
+_OF_RELEASE = re.compile(
+    r"\bgh (?:release|repo sync)\b|\bgh (?:pr|issue) (?:edit|close)\b|\brest\.(?:pulls|issues)\.update\b"
+    r"|(?i:homebrew|winget|\baur\b|scoop|chocolatey)"
+)
+OF_A_PUSH = ("github.pull", "github.label")
 DELETED = frozenset({Kind.DELETE})
 TIDYING = frozenset({Kind.DELETE, Kind.FILE})
 _POINTER = re.compile(r"\bgit push\b.*\b(?:stable|latest)\b")
@@ -70,11 +74,13 @@ def _takes(later: Step, step: Step) -> bool:
 
 
 def _needing(ways: Ways, step: Step) -> frozenset[str]:
-    """Every step that uses its output, also by way of others."""
-    needing = {step.id}
+    """Every step that uses its output, also by way of others; a pull request, with its labels, is about what was pushed for it."""
+    needing, pushed = {step.id}, set[str]()
     for later in ways.after(step):
-        if needing & set(later.needs_output_of):
+        of_a_push = later.unit in pushed and later.effect is not None and later.effect.action.startswith(OF_A_PUSH)
+        if needing & set(later.needs_output_of) or of_a_push:
             needing.add(later.id)
+            pushed |= {later.unit} if Kind.GIT in kinds(later) else set[str]()
     return frozenset(needing)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.model import Fact, Flow, Mark, Repeating, Starting, Step
-from halfway.inspection.rules.common import answers, is_of_queue, line, tells_team, told
+from halfway.inspection.rules.common import answers, is_of_queue, line, only_on_tags, tells_team, told
 
 INFERENCE = "When {what} fails, nothing in the files tells anybody: the half that is done stays until somebody happens to look."
 SCHEDULED = "When {what} fails, nothing in the files tells anybody: at most the one who last changed the schedule hears of it."
@@ -49,7 +49,8 @@ def _of_other_starts(flow: Flow, step: Step) -> bool:
     asked = _IN_BRACKETS.sub("", step.condition)
     events = _EVENT.findall(asked) if "||" not in asked else []
     alone = {one.kind for one in flow.triggers} & ALONE
-    return bool(events) and "schedule" not in events and alone == {Starting.SCHEDULE}
+    other = (bool(events) and "schedule" not in events) or only_on_tags(step)  # the clock starts it on a branch
+    return other and alone == {Starting.SCHEDULE}
 
 
 def _by_hand(flow: Flow, step: Step) -> bool:

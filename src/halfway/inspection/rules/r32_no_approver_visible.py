@@ -27,7 +27,7 @@ ASKS_ITSELF = frozenset({
     "github.status", "github.comment.reaction", "github.comment.approval",
 })  # fmt: skip
 """A pull request and a draft wait for somebody to let them pass; nobody approves labels and descriptions, and an approval is one."""
-EVERYDAY = ("github.", "hubspot.", "crm.", *TABLES)
+EVERYDAY = ("github.", "goreleaser.", "hubspot.", "crm.", *TABLES)
 """Words at a project, entries about customers and rows of a table are seldom anybody's to approve."""
 NOBODYS = ("github.comment", *TABLES)
 
@@ -82,9 +82,9 @@ def _is_nobodys(step: Step) -> bool:
     return _weight(step) == EVERYDAYS and step.effect is not None and step.effect.action.startswith(NOBODYS)
 
 
-def _order(step: Step) -> tuple[bool, bool, int]:
+def _order(step: Step) -> tuple[bool, bool, bool, int]:
     """What is known to be grave first."""
-    return _weight(step) == EVERYDAYS, _is_mild(step), _weight(step)
+    return _weight(step) == EVERYDAYS, _is_mild(step), _is_nobodys(step), _weight(step)
 
 
 def _weight(step: Step) -> int:

@@ -59,8 +59,8 @@ def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
 
 
 def _is_handed_more(step: Step) -> bool:
-    """Whether this use of a part is handed a secret of its own, and does not only look."""
-    return step.extra.get("given") == "secret" and "looks" not in step.extra
+    """Whether this use of a part is handed a secret of its own or told to publish, and does not only look."""
+    return "given" in step.extra and "looks" not in step.extra
 
 
 def _is_quiet(step: Step) -> bool:

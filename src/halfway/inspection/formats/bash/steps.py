@@ -308,7 +308,9 @@ def _programs(program: said.Program, command: Command, script: Script, frame: Fr
             why = TOO_DEEP
         except Unreadable:
             why = NOT_SHELL
-    extra = {name: value for name, value in step.extra.items() if name != "handed" or not said.outward(program.reference)}
+    # Whoever says that a step prepares or checks something says more than the name of the program, as `check-release.sh`.
+    quiet = "prepares" in step.extra or not said.outward(program.reference)
+    extra = {name: value for name, value in step.extra.items() if name != "handed" or quiet}
     if command.words[0] in ("source", ".") and not said.outward(program.reference):
         extra["handed"] = "nothing"  # it brings settings and functions; what calls these is told by itself
     if frame.passing and "handed" in extra:

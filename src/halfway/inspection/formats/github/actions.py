@@ -12,7 +12,7 @@ from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.origin import Origin, varies, worst
 from halfway.inspection.formats.bash.steps import NAMED, drafts, unknown_effect
 from halfway.inspection.formats.github.handing import doubtful, given_secret, told
-from halfway.inspection.formats.github.script_looks import look_before
+from halfway.inspection.formats.github.script_looks import branch_of, look_before
 from halfway.inspection.formats.sequence import Draft, slug
 from halfway.inspection.model import Bearing, Effect, Fact, Gate, Identity, Kind, Mark, Receiver, Repeat, Span, Step, Unread, When
 from halfway.inspection.quoting import quoted
@@ -68,15 +68,17 @@ _ALLOWED = re.compile(r"--allowed-?[tT]ools[ =](?:[\"']([^\"']*)[\"']|(\S+))")
 _TOOL = re.compile(r"[\w-]+(?:\([^()]*\))?")
 _READING_TOOL = re.compile(
     r"(?:Read|Glob|Grep|LS|NotebookRead|Todo(?:Read|Write)|Task|WebFetch|WebSearch|mcp__\w+__(?:get|list|search|read)_\w+"
-    r"|Bash\((?:git (?:diff|log|show|status|blame|ls-files)|gh (?:pr|issue|run) (?:view|diff|list|checks)|ls|cat|find|grep|rg)\b[^()]*\))$"
+    r"|Bash\((?:git (?:diff|log|show|status|blame|ls-files)|gh (?:pr|issue|run|release) (?:view|diff|list|checks)|gh search [a-z]+"
+    r"|ls|cat|find|grep|rg)\b[^()]*\))$"
 )
 _WRITING_TOOL = re.compile(r"(?:Write|Edit|MultiEdit|NotebookEdit)$")
 _SAYING_TOOL = re.compile(
     r"(?:mcp__github\w*__(?:create|update|add)_\w*comment|mcp__github\w*__(?:create|submit|add)_\w*review\w*"
     r"|Bash\(gh (?:pr|issue) comment\b[^()]*\))$"
 )
-_OUTCOME = re.compile(r"\b(?:needs\.[\w-]+\.result|job\.status|steps\.[\w-]+\.(?:outcome|conclusion))\b")
+_OUTCOME = re.compile(r"\b(?:needs\.(?:[\w-]+|\*)\.result|job\.status|steps\.[\w-]+\.(?:outcome|conclusion))\b")
 _EITHER_WAY = re.compile(r"\balways\(\)|!\s*cancelled\(\)|\bfailure\(\)")
+_TELLS = re.compile(r"(?i)issue|notif|slack|discord|telegram|teams|mail|alert")
 _REQUESTS = {"fjogeleit/http-request-action": "POST", "satak/webrequest-action": "GET", "joelwmale/webhook-action": "POST"}
 """Actions that send one request, with the method that they take where none is given."""
 _APPLIES_PLAN = ("dflook/terraform-apply", "dflook/tofu-apply")
@@ -100,7 +102,8 @@ def action(step: Node, uses: str, inputs: Mapping[str, Node], frame: Frame) -> I
     if effect is None:
         opaque = Unread(uses, UNKNOWN_ACTION, made.span) if doubtful(step, uses, frame) else None
         extra = {**made.extra, **given_secret(step)} if opaque is not None else made.extra
-        yield Draft(replace(made, opaque=opaque, extra=extra), frame.when, wide=True)
+        marks = made.marks | _told_of_failure(uses, given, frame)
+        yield Draft(replace(made, opaque=opaque, extra=extra, marks=marks), frame.when, wide=True)
         return
     yield Draft(_acting(made, effect, inputs, step, frame) if effect.outward else made, frame.when, wide=True)
 
@@ -162,8 +165,17 @@ def _notice(effect: Effect, text: str, frame: Frame) -> frozenset[Mark]:
     """What a message tells of; one that names the outcome tells of a failure as well, where it is reached after one."""
     if Kind.NOTIFY not in effect.kinds or not _OUTCOME.search(text):
         return notice(effect.kinds, text, frame.when)
-    reached = frame.when is not When.SUCCESS or _EITHER_WAY.search(frame.condition)
-    return frozenset({Mark.FAILURE_NOTICE}) if reached else frozenset()
+    return frozenset({Mark.FAILURE_NOTICE}) if _reached_after_failure(frame) else frozenset()
+
+
+def _told_of_failure(uses: str, given: Mapping[str, str], frame: Frame) -> frozenset[Mark]:
+    """The mark of an action that is not known, is called after telling somebody, and is there for a failure or handed how all ended."""
+    knows = frame.when is When.ERROR or (_reached_after_failure(frame) and any(_OUTCOME.search(value) for value in given.values()))
+    return frozenset({Mark.FAILURE_NOTICE}) if knows and _TELLS.search(told(uses)) else frozenset()
+
+
+def _reached_after_failure(frame: Frame) -> bool:
+    return frame.when is not When.SUCCESS or _EITHER_WAY.search(frame.condition) is not None
 
 
 def _tools(effect: Effect, arguments: str, frame: Frame) -> dict[str, str]:
@@ -246,6 +258,7 @@ def _github_script(script: Node | None, step: Node, frame: Frame) -> Iterator[Dr
             ),
             frame.when,
             wide=True,
+            branch=branch_of(script.text, line, effect.told, frame.id),
         )
     yield from commands
     if not found and not commands:

@@ -20,10 +20,22 @@ _REFERENCE = re.compile(
     r"\b(github|inputs|steps|needs|env|vars|secrets|matrix|runner|job|strategy|jobs)\.([\w.*-]+)|\b(hashFiles|toJSON)\("
 )
 _WELL_DONE = re.compile(r"(?:outcome|conclusion|result|status)\s*==\s*'success'")
-_ILL_DONE = re.compile(r"(?:outcome|conclusion|result|status)\s*==\s*'(?:failure|cancelled)'")
+_ILL_DONE = re.compile(
+    r"(?:outcome|conclusion|result|status)\s*==\s*'(?:failure|cancelled)'"
+    r"|(?<!!)(?<!! )\bcontains\(\s*needs\.\*\.result\s*,\s*'(?:failure|cancelled)'"
+)
+_NEVER = re.compile(r"\s*(?:false|github\.(?:repository(?:_owner)?|ref|sha|actor|event_name|workflow)\s*==\s*'')\s*")
 _EXISTS = re.compile(r"(?i)exist|found|already|publish|skip|needed|present|missing|available|released|is_new")
 _WANTED = re.compile(r"(?:^|&&|\{\{)\s*steps\.([\w-]+)\.outputs\.[\w-]+\s*!=\s*''")
+_HAS_NOT = re.compile(r"(?i)\bsteps\.([\w-]+)\.outputs\.(?:[\w-]+[-_])?has[-_][\w-]+\s*(?:!=\s*'true'|==\s*'false')")
 _MADE_NOW = re.compile(r"\bsteps\.([\w-]+)\.outputs\.[\w-]+\s*==\s*'created'")
+_ACTOR = r"\(?\s*github\.(?:actor|triggering_actor)\s*==\s*'[\w-]+'\s*\)?"  # the name of a bot ends with [bot]
+_NAMED_PERSON = re.compile(rf"\s*\(?\s*{_ACTOR}(?:\s*\|\|\s*{_ACTOR})*\s*\)?\s*")
+_OF_THE_PROJECT = re.compile(
+    r"\s*contains\(\s*fromJSON\(\s*'\[(?:\s*\"(?:OWNER|MEMBER|COLLABORATOR)\"\s*,?)+\s*\]'\s*\)\s*,"
+    r"\s*(?:github\.event\.[\w.]+author_association(?:\s*\|\|\s*)?)+\s*\)\s*",
+    re.IGNORECASE,
+)
 _OUTPUT = re.compile(r"GITHUB_(OUTPUT|ENV)\b")
 _OLD_OUTPUT = re.compile(r"::set-output name=([\w-]+)::(.*)", re.DOTALL)
 _NATURAL = (
@@ -62,8 +74,17 @@ def when(condition: str) -> When:
 
 
 def never(condition: str) -> bool:
-    """Whether a condition is written so that it never holds."""
-    return re.fullmatch(r"\s*(?:\$\{\{)?\s*false\s*(?:\}\})?\s*", condition) is not None
+    """Whether a condition is written so that it never holds: it is false, or asks for no name where there always is one."""
+    parts = [] if "||" in condition else re.sub(r"\$\{\{|\}\}", "", condition).split("&&")
+    return any(_NEVER.fullmatch(part) for part in parts)
+
+
+def lets_pass(condition: str) -> bool:
+    """Whether a condition names the person who has to start it, or wants somebody of the project to have written."""
+    parts = re.sub(r"\$\{\{|\}\}", "", condition).split("&&")
+    others = [part for part in parts if not _NAMED_PERSON.fullmatch(part) and not _OF_THE_PROJECT.fullmatch(part)]
+    outside = " ".join(re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\)", "", part)) for part in others)
+    return len(others) < len(parts) and "||" not in outside and "!(" not in condition
 
 
 def shell_options(shell: str) -> tuple[bool, bool]:
@@ -215,8 +236,9 @@ class Job:
         for id in _MADE_NOW.findall(condition):
             if id in self.steps and self.steps[id].get("uses"):
                 return self.steps[id].get("uses").span  # the action itself says whether it was there, or is made just now
-        for id, name, _ in _STEP.findall(condition):
-            if name and _EXISTS.search(name) and id in self.steps and (found := self._looked(self.steps[id])) is not None:
+        asked = [id for id, name, _ in _STEP.findall(condition) if name and _EXISTS.search(name)]
+        for id in (*asked, *_HAS_NOT.findall(condition)):
+            if id in self.steps and (found := self._looked(self.steps[id])) is not None:
                 return found
         for id, name in _NEED.findall(condition) if hops else ():
             job = self.jobs.get(id)

@@ -22,16 +22,24 @@ _TRIES = re.compile(r"--(?:snapshot|dry-run|split)\b")  # nothing is published b
 _SECRETS = re.compile(r"\bsecrets\.(\w+)")
 _OF_MODEL = re.compile(r"^(?:ANTHROPIC|CLAUDE|OPENAI|GEMINI|AZURE_OPENAI|OPENROUTER)\w*_(?:KEY|TOKEN)$")
 _TRIAL = re.compile(r"(?i)dry[-_]?run$")
-# The token of the run has the rights that the workflow gives it; keys of a store of build results and of a count of
-# covered lines let nothing else be done.
-_SECRET = re.compile(r"\bsecrets\b(?!\.(?:GITHUB_TOKEN\b|TURBO_|NX_CLOUD_|CODECOV_))")
+# The token of the run has the rights that the workflow gives it; keys of a store of build results, of a count of
+# covered lines and of a scan let nothing else be done.
+_SECRET = re.compile(r"\bsecrets\b(?!\.(?:GITHUB_TOKEN\b|TURBO_|NX_CLOUD_|CODECOV_|CODACY_|COVERALLS_|FOSSA_|SNYK_|SONAR_))")
 _OF_GITHUB = re.compile(r"\bsecrets\.\w*GITHUB_TOKEN\b")  # also the one of a bot
 _PREPARES = re.compile(
     r"(?i)^\W*(?:set ?up|set (?:the )?env\w*|install|verify|check|compare|restore|cache|prepare|lint|test|build|checkout|determine|detect"
     r"|fetch|download|find|look up|resolve|calculate|compute)\b"
 )
+_LOOKS = re.compile(
+    r"(?i)^\W*(?:verify|validate|check(?! ?(?:in|out))|compare|lint|test|determine|detect|find|look up|run\b[\w\s-]*\b(?:tests?|checks?))\b"
+)
+_BUILDS = re.compile(r"(?i)^\W*(?:build|compile)\b")
+_LOGS_IN = re.compile(r"(?i)log[-_ ]?in\b|configure-aws-credentials|google-github-actions/auth")
+_TOKEN = re.compile(r"\bsecrets\.|\bgithub\.token\b")
+_AND_MORE = re.compile(r"(?i)(?:\b(?:and|then)\b|[&+,/>→])\W*(?:deploy|publish|release|push|upload|send|notif|create|merge|promot|tag)")
 _WORKS_OUT = re.compile(r"(?i)^\W*(?:get|generate|calculate|compute|determine|look up|find|fetch|read|resolve|extract|parse|detect)\b")
 _GETS_TOKEN = re.compile(r"(?i)^\W*(?:get|mint|generate|exchange|obtain|fetch|create)\b[\w\s-]*\b(?:token|credentials?)\b")
+_HANDS_OUT = re.compile(r"(?i)(?:push|publish|deploy|release)$")
 _SETS_UP = re.compile(r"(?i)^(?:set[-_]?up|prepare|init|login|configure)(?![a-z])")
 _EXAMINES = re.compile(r"(?i)(?:^|[-_.])(?:unit|e2e|lint|scan|typecheck|tests?|coverage)(?:[-_.]|$)")
 
@@ -48,8 +56,22 @@ def harmless(uses: str) -> bool:
 
 
 def prepares(name: str) -> bool:
-    """Whether a step is named after what is gone with the machine, as to set something up or to look it up."""
-    return _PREPARES.search(name) is not None
+    """Whether a step is named after what is gone with the machine, as to set something up or to look it up, and after nothing more."""
+    return _PREPARES.search(name) is not None and _AND_MORE.search(name) is None
+
+
+def only_examines(step: Node, job: Job) -> bool:
+    """Whether a step is named after a look or a check, or after a build for which nothing lets it in anywhere."""
+    name = step.get("name").text
+    if _AND_MORE.search(name):
+        return False
+    return _LOOKS.search(name) is not None or (_BUILDS.search(name) is not None and not _is_let_in(step, job))
+
+
+def _is_let_in(step: Node, job: Job) -> bool:
+    """Whether a step gets so much as the token of the run, or an earlier one has logged in for it."""
+    before = " ".join(f"{one.get('uses').text} {one.get('run').text}" for one in job.steps.values() if one.span.line < step.span.line)
+    return _TOKEN.search(sources(step)) is not None or _LOGS_IN.search(before) is not None
 
 
 def may_only_read(job: Job) -> bool:
@@ -88,6 +110,11 @@ def given_secret(step: Node) -> dict[str, str]:
     return {"given": "secret"} if has_secret(step.get("with"), step.get("env"), step.get("secrets"), step.get("run")) else {}
 
 
+def given_to_push(given: Mapping[str, str]) -> dict[str, str]:
+    """The same of a call that is told to hand out what it makes."""
+    return {"given": "word"} if any(_HANDS_OUT.match(name) and value not in ("", "false") for name, value in given.items()) else {}
+
+
 def handed(uses: str, *given: Node) -> dict[str, str]:
     """Whether what was not read is neither called after an effect nor gets a secret to have one with."""
     if (not _likely(uses) and not has_secret(*given)) or sets_up(uses):
@@ -99,11 +126,11 @@ def called_with(uses: str, job: Job) -> dict[str, str]:
     """The same of a workflow that a job calls; one that cannot do anything is gone with its machines."""
     given, secrets = job.node.get("with"), job.node.get("secrets")
     secret = secrets.text == "inherit" or has_secret(given, secrets)
-    if not secret and may_only_read(job):
+    examines = (_EXAMINES.search(_last(uses)) is not None or harmless(_last(uses))) and not _likely(uses) and _may_only_report(job)
+    if not secret and (may_only_read(job) or examines):
         return {"handed": "nothing", "gone": "true"}
-    examines = _EXAMINES.search(_last(uses)) is not None and not _likely(uses) and _may_only_report(job)
     if examines or tries({name: node.text for name, node in given.items()}) or not (secret or _likely(uses)):
-        return {"handed": "nothing"}
+        return {"handed": "nothing"} | given_to_push({name: node.text for name, node in given.items()})
     return given_secret(job.node) if not secrets.text else {"given": "secret"}
 
 

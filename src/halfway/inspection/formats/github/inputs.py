@@ -15,6 +15,10 @@ _REF = re.compile(r"github\.ref_name|\bGITHUB_REF(?:_NAME)?\b|github\.ref\b")
 _VERSION = re.compile(r"(?i)version|tag|ref|release")
 _WORDS = frozenset({"body", "text", "message", "description"})
 _ASKS_START = re.compile(r"event_name|github\.event\b")
+_START = re.compile(r"(?i)event_name")
+_OPENS = re.compile(r"(?:if|case)\b")
+_WAY = re.compile(r"(?:if|elif|case)\b")
+_CLOSES = re.compile(r"(?:^|[;\s])(?:fi|esac)$")
 _COMMON = frozenset({"action", "repository", "sender", "organization", "installation", "enterprise"})
 _BRINGS = {
     "schedule": {"schedule", "workflow"},
@@ -75,9 +79,10 @@ def _missing(root: Node, source: Source) -> Iterator[Broken]:
 
 
 def _missing_in(step: Node, known: list[tuple[str, set[str]]], source: Source) -> Iterator[Broken]:
+    behind = _behind_a_question(step.get("run").text)
     for node in _texts(step):
         for expression in expressions(node.text):
-            if _guarded(expression) or _replaced(expression, step):
+            if _guarded(expression) or _replaced(expression, step) or expression in behind:
                 continue
             for name in _FIELD.findall(expression):
                 without = [trigger for trigger, fields in known if name not in fields and name not in _COMMON]
@@ -98,6 +103,26 @@ def _replaced(expression: str, step: Node) -> bool:
     names = re.findall(rf"^\s*(?:export\s+)?(\w+)=[\"']?{value}[\"']?\s*$", run, re.MULTILINE)
     names += [name for name, node in step.get("env").items() if node.text.strip() == "${{" + expression + "}}"]
     return any(re.search(rf"\$\{{{name}:?[-=?]|-[zn]\s+[\"']?\$\{{?{name}\b", run) for name in names)
+
+
+def _behind_a_question(run: str) -> frozenset[str]:
+    """The expressions of a script that it comes to only after it has asked what started it, as in an `if` or behind an `&&`."""
+    every, asked = list[str](), list[bool]()
+    free = set[str]()
+    for line in run.split("\n"):
+        words = line.split("#", 1)[0].strip()
+        if _OPENS.match(words):
+            asked.append(False)
+        if asked and _WAY.match(words):
+            asked[-1] = asked[-1] or _START.search(words) is not None
+        for expression in expressions(line):
+            every.append(expression)
+            before = line.split("${{" + expression + "}}", 1)[0]
+            if not any(asked) and not _START.search(before):
+                free.add(expression)
+        if asked and _CLOSES.search(words):
+            asked.pop()
+    return frozenset(every) - free
 
 
 def _line(node: Node, text: str, source: Source) -> int:

@@ -53,6 +53,7 @@ class Calling:
     condition: str = ""
     gate: Gate | None = None
     files: tuple[str, ...] = ()
+    limited: bool = True  # whether a limit of time can stand here; the steps of an action get that of the job that uses it
 
 
 def units(calling: Calling) -> list[Unit]:
@@ -118,7 +119,7 @@ def _frame(job: Job, calling: Calling) -> Frame:
         place=lambda line, end: Span(calling.source.path, line, end),
         repeaters=own,
         timeout=None if minutes is None else minutes * 60,
-        timeout_known=True,
+        timeout_known=calling.limited,
         ends_after=ENDS_AFTER,
         on_error=OnError.STOP,
         condition=" && ".join(part for part in (calling.condition, " ".join(safe(condition).split())) if part),

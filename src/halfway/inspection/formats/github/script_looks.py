@@ -1,4 +1,4 @@
-"""Whether a script for GitHub's own interface looks for a thing before it makes it: what the conditions around the call were read from."""
+"""How the calls of a script for GitHub's own interface are reached: on which branches, and whether a thing is looked for first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from halfway.inspection.formats.typescript import HOPS, Program, callee, parsed, text, walk
+from halfway.inspection.formats.sequence import Branch
+from halfway.inspection.formats.typescript import HOPS, Program, callee, is_function, parsed, text, walk
 from halfway.inspection.source import Source, Unreadable, replaced
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _LOOKS = {
 """What asks for the very kind of thing that a call makes."""
 _LEAVING = frozenset({"return_statement", "throw_statement", "continue_statement"})
 MOST_ASKED = 20  # conditions in front of a call that are looked at
-_LOOPS = frozenset({"for_in_statement", "for_statement"})
+_LOOPS = frozenset({"for_in_statement", "for_statement", "while_statement", "do_statement"})
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,7 @@ def look_before(script: str, line: int, made: str) -> Look | None:
     if act not in _LOOKS:
         return None
     read = _read(script)
-    calls = read.calls.get(line, ()) if read is not None else ()
-    call = next((node for node in calls if re.sub(r"\s", "", text(callee(node))).endswith(act)), None)
+    call = read.call(line, act) if read is not None else None
     if read is None or call is None:
         return None
     asked = re.compile(r"\b(?:" + "|".join(re.escape(name) for name in _LOOKS[act]) + r")\b")
@@ -52,6 +52,24 @@ def look_before(script: str, line: int, made: str) -> Look | None:
             if found := asked.search(text(source)):
                 return Look(source.start_point.row + 1 + text(source).count("\n", 0, found.start()), found[0].startswith("search."))
     return None
+
+
+def branch_of(script: str, line: int, made: str, name: str) -> Branch:
+    """Where in the branches of a script, which has a name, a call stands."""
+    read = _read(script)
+    node = read.call(line, made.removeprefix("github.rest.")) if read is not None else None
+    ways: list[tuple[int, int]] = []
+    leaves = -1  # the innermost of them that leaves the script, counted from the call
+    while node is not None and node.parent is not None:
+        parent = node.parent
+        if parent.type in _LOOPS or is_function(parent):
+            ways, leaves = [], -1  # another turn, or another call, may take the other way
+        elif parent.type == "if_statement" and node.type in ("statement_block", "else_clause"):
+            ways.append((parent.start_byte, int(node.type == "else_clause")))
+            if leaves < 0 and node.named_children and node.named_children[-1].type in ("return_statement", "throw_statement"):
+                leaves = len(ways) - 1
+        node = parent
+    return Branch(name, tuple(reversed(ways)), len(ways) - leaves if leaves >= 0 else 0)
 
 
 @lru_cache(maxsize=4)
@@ -92,6 +110,10 @@ class _Script:
     program: Program
     calls: Mapping[int, Sequence[Syntax]]  # by line
     leaving: Mapping[int, Sequence[Syntax]]  # by block, what decides in it whether the rest is done
+
+    def call(self, line: int, act: str) -> Syntax | None:
+        """The call of that name which begins in a line."""
+        return next((node for node in self.calls.get(line, ()) if re.sub(r"\s", "", text(callee(node))).endswith(act)), None)
 
     def deciding(self, call: Syntax) -> Iterator[Syntax]:
         """What decides whether a call is made: the conditions around it, and the last ones before it that leave."""

@@ -12,13 +12,14 @@ from halfway.inspection.formats.bash.origin import Origin
 from halfway.inspection.formats.bash.script import Script
 from halfway.inspection.formats.bash.steps import drafts
 from halfway.inspection.formats.github.actions import HERE, action, local
-from halfway.inspection.formats.github.expressions import HOPS, Job, never, placed, when
+from halfway.inspection.formats.github.expressions import HOPS, Job, lets_pass, never, placed, when
 from halfway.inspection.formats.github.handing import (
     given_secret,
     handed,
     harmless,
     has_secret,
     may_only_read,
+    only_examines,
     powerless,
     prepares,
     sets_up,
@@ -51,6 +52,8 @@ _CALLED = re.compile(
     r"|\bgithub\.event\.label\.name\s*==|startsWith\(\s*github\.event\.comment\.body\s*,\s*'[@/][\w-]+"
 )
 _SHELLS = re.compile(r"^(?:bash|sh|pwsh|powershell)?(?:\s|$)")
+_OF_DIST = re.compile(r"(?<![\w.-])(?:\./)?dist/")
+_BUILDS_DIST = re.compile(r"\bgoreleaser/goreleaser-action@|\bgoreleaser (?:release|build)\b")
 _ENV = re.compile(r"\$\{?([A-Za-z_]\w*)|\benv\.(\w+)")
 
 
@@ -82,6 +85,7 @@ def _frame(key: str, step: Node, making: Making) -> Frame:
     limits = [limit for limit in (outer.timeout, None if own is None else own * 60) if limit is not None]
     whole = {"limit": "whole"} if limits else {}
     called = {"called": "true"} if _CALLED.search(f"{outer.condition} {condition}") else {}
+    allowed = {"let_pass": "true"} if lets_pass(condition) or lets_pass(job.node.get("if").text) else {}
     ending = when(condition)
 
     def outside(name: str) -> Origin | None:
@@ -90,7 +94,7 @@ def _frame(key: str, step: Node, making: Making) -> Frame:
     def expression(text: str) -> Origin:
         return job.expression(text, step)
 
-    own_needs = job.needs(sources(step) + " " + condition)
+    own_needs = (*job.needs(sources(step) + " " + condition), *_built_before(step, job))
     return replace(
         outer,
         scope=f"{outer.scope}/{key}",
@@ -99,7 +103,7 @@ def _frame(key: str, step: Node, making: Making) -> Frame:
         place=placed(step.get("run")),
         timeout=min(limits, default=None),
         on_error=OnError.CONTINUE if step.get("continue-on-error").text not in ("", "false") else outer.on_error,
-        extra={**outer.extra, **whole, **called},
+        extra={**outer.extra, **whole, **called, **allowed},
         condition=" && ".join(part for part in (outer.condition, " ".join(safe(condition).split())) if part),
         when=ending if ending is not When.SUCCESS else outer.when,
         needs=tuple(scope for scope in dict.fromkeys((*outer.needs, *own_needs)) if scope != f"{outer.scope}/{key}"),
@@ -108,6 +112,15 @@ def _frame(key: str, step: Node, making: Making) -> Frame:
         expression=expression,
         literals=job.literals(step),
     )
+
+
+def _built_before(step: Node, job: Job) -> Iterator[str]:
+    """The scope of an earlier step that has made the files which this one takes: what builds and releases in one leaves them in `dist`."""
+    if not _OF_DIST.search(sources(step)):
+        return
+    for key, other in job.steps.items():
+        if other.span.line < step.span.line and _BUILDS_DIST.search(f"{other.get('uses').text} {other.get('run').text}"):
+            yield f"{job.unit}/{key}"
 
 
 def _kinds(step: Node, frame: Frame, making: Making) -> Iterator[Draft]:
@@ -132,7 +145,7 @@ def _bare(step: Node, frame: Frame, gate: Gate | None = None, opaque: Unread | N
     first = Span(node.span.file, node.first_line, at=node.span.at)
     return Step(
         id=frame.id, name=frame.name or quoted(node.text.split("\n", 1)[0], 80), unit=frame.unit, scope=frame.scope, order=0, span=first,
-        quote=frame.source.fact(first).quote, repeaters=frame.repeaters, timeout=frame.timeout, timeout_known=True,
+        quote=frame.source.fact(first).quote, repeaters=frame.repeaters, timeout=frame.timeout, timeout_known=frame.timeout_known,
         ends_after=frame.ends_after, on_error=frame.on_error,
         gate=gate or frame.gate, condition=frame.condition, needs_output_of=frame.needs, opaque=opaque, extra=dict(frame.extra),
     )  # fmt: skip
@@ -152,7 +165,8 @@ def _run(step: Node, frame: Frame, job: Job) -> Iterator[Draft]:
         yield Draft(_bare(step, replace(frame, extra=extra), opaque=Unread(what, why, step.get("run").span)), frame.when, wide=True)
         return
     given = (step.get("run"), step.get("env"), job.node.get("env"), job.root.get("env"))
-    yield from drafts(script, replace(frame, extra={**frame.extra, **handed("", *given), **given_secret(step)}))
+    named = {"prepares": "true"} if only_examines(step, job) else {}
+    yield from drafts(script, replace(frame, extra={**frame.extra, **handed("", *given), **given_secret(step), **named}))
 
 
 def _retried(step: Node, uses: str, frame: Frame) -> Iterator[Draft]:

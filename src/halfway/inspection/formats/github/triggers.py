@@ -47,6 +47,15 @@ def _triggers(root: Node, source: Source) -> Iterator[Trigger]:
             yield Trigger(kind, node.span, quote, tuple(name for name, _ in node.get("inputs").items()))
 
 
+def starts_on_tags_only(root: Node) -> bool:
+    """Whether nothing but a tag starts the workflow."""
+    known = events(root)
+    return bool(known) and all(
+        name == "push" and node.get("tags").there and not (node.get("branches").there or node.get("branches-ignore").there)
+        for name, node in known
+    )
+
+
 def repeaters(root: Node, job: Node) -> tuple[Repeater, ...]:
     """Who does a whole job again: a person, the clock, or a sender that sends twice."""
     return tuple(_repeaters(root, job))
