@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
 
 from halfway.inspection.formats.bash import read
 from halfway.inspection.formats.bash.origin import Origin, Origins, varies, worst
@@ -20,6 +22,7 @@ _REFERENCE = re.compile(
     r"\b(github|inputs|steps|needs|env|vars|secrets|matrix|runner|job|strategy|jobs)\.([\w.*-]+)|\b(hashFiles|toJSON)\("
 )
 _WELL_DONE = re.compile(r"(?:outcome|conclusion|result|status)\s*==\s*'success'")
+_LOGS_IN = re.compile(r"(?i)log[-_ ]?in\b|configure-aws-credentials|google-github-actions/auth")
 _ILL_DONE = re.compile(
     r"(?:outcome|conclusion|result|status)\s*==\s*'(?:failure|cancelled)'"
     r"|(?<!!)(?<!! )\bcontains\(\s*needs\.\*\.result\s*,\s*'(?:failure|cancelled)'"
@@ -107,6 +110,18 @@ class Job:
     jobs: dict[str, Job]  # all of the workflow
     scripts: dict[Span, Script] = field(default_factory=dict[Span, Script])  # read only once
     known: dict[tuple[str, str, int], Origin] = field(default_factory=dict[tuple[str, str, int], Origin])
+
+    @cached_property
+    def logs_in_at(self) -> float:
+        """The first line at which something logs in for what comes after it; endless if nothing does."""
+        every = ((one.span.line, f"{one.get('uses').text} {one.get('run').text}") for one in self.steps.values())
+        return min((line for line, text in every if _LOGS_IN.search(text)), default=inf)
+
+    @cached_property
+    def writers(self) -> tuple[tuple[int, str], ...]:
+        """The scripts that write variables of the environment, with their lines."""
+        every = ((one.span.line, one.get("run").text) for one in self.steps.values())
+        return tuple((line, text) for line, text in every if "GITHUB_ENV" in text)
 
     def script(self, step: Node) -> Script:
         """The commands of a `run:`; empty if it is none."""

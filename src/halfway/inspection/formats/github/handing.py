@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.github.expressions import Job
@@ -34,7 +35,7 @@ _LOOKS = re.compile(
     r"(?i)^\W*(?:verify|validate|check(?! ?(?:in|out))|compare|lint|test|determine|detect|find|look up|run\b[\w\s-]*\b(?:tests?|checks?))\b"
 )
 _BUILDS = re.compile(r"(?i)^\W*(?:build|compile)\b")
-_LOGS_IN = re.compile(r"(?i)log[-_ ]?in\b|configure-aws-credentials|google-github-actions/auth")
+_OUTPUTS = re.compile(r"\bsteps\.([\w-]+)\.outputs\.([\w-]+)")
 _TOKEN = re.compile(r"\bsecrets\.|\bgithub\.token\b")
 _AND_MORE = re.compile(r"(?i)(?:\b(?:and|then)\b|[&+,/>→])\W*(?:deploy|publish|release|push|upload|send|notif|create|merge|promot|tag)")
 _WORKS_OUT = re.compile(r"(?i)^\W*(?:get|generate|calculate|compute|determine|look up|find|fetch|read|resolve|extract|parse|detect)\b")
@@ -70,8 +71,7 @@ def only_examines(step: Node, job: Job) -> bool:
 
 def _is_let_in(step: Node, job: Job) -> bool:
     """Whether a step gets so much as the token of the run, or an earlier one has logged in for it."""
-    before = " ".join(f"{one.get('uses').text} {one.get('run').text}" for one in job.steps.values() if one.span.line < step.span.line)
-    return _TOKEN.search(sources(step)) is not None or _LOGS_IN.search(before) is not None
+    return _TOKEN.search(sources(step)) is not None or job.logs_in_at < step.span.line
 
 
 def may_only_read(job: Job) -> bool:
@@ -173,10 +173,19 @@ def _only_answers(step: Node, frame: Frame) -> bool:
     id, name = step.get("id").text, step.get("name").text
     if not id:
         return False
-    taken = re.findall(rf"\bsteps\.{re.escape(id)}\.outputs\.([\w-]+)", frame.source.text)
+    taken = _taken(frame.source.text).get(id, ())
     if _GETS_TOKEN.search(name):
         return any("token" in output.lower() or "credential" in output.lower() for output in taken)
     return bool(taken) and _WORKS_OUT.search(name) is not None and not has_secret(step.get("with"), step.get("env"))
+
+
+@lru_cache(maxsize=4)
+def _taken(text: str) -> Mapping[str, Sequence[str]]:
+    """The outputs that are taken of each step, in a whole file."""
+    found: dict[str, list[str]] = {}
+    for id, output in _OUTPUTS.findall(text):
+        found.setdefault(id, []).append(output)
+    return found
 
 
 # ── texts ──

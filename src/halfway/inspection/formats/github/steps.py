@@ -295,9 +295,7 @@ def _flowing(step: Node, job: Job) -> str:
 
 def _environment(step: Node, job: Job) -> Iterator[str]:
     """Earlier steps that write variables of the environment."""
-    for other in job.steps.values():
-        if other.span.line < step.span.line and "GITHUB_ENV" in other.get("run").text:
-            yield other.get("run").text
+    yield from (text for line, text in job.writers if line < step.span.line)
 
 
 def _kept_output(step: Step, key: str, node: Node, source: Source) -> Step:
