@@ -93,7 +93,7 @@ def test_a_file_that_is_no_list_of_rows_is_refused(text: str) -> None:
 
 
 # Rows that no pattern leads to: the lookups name them themselves.
-BY_THE_LOOKUPS = {"aws.create", "aws.create_with_token", "aws.delete", "aws.operation", "aws.operation_with_token"}
+BY_THE_LOOKUPS = {"aws.create", "aws.create_with_token", "aws.delete", "aws.operation", "aws.operation_with_token", "aws.put"}
 
 
 def test_something_leads_to_every_row_that_comes_with_the_package() -> None:
@@ -475,6 +475,8 @@ def test_the_name_of_a_variable_lets_infer_and_is_never_certain(base: Knowledge,
         ("boto3.client.accessanalyzer.update_archive_rule", {}, "aws.operation_with_token"),
         ("boto3.client.guardduty.create_members", {}, "aws.create"),
         ("boto3.client.guardduty.accept_invitation", {}, "aws.operation"),
+        ("boto3.client.s3.put_object_tagging", {}, "aws.put"),
+        ("boto3.client.firehose.put_record_batch", {}, "queue.send"),
         ("cur.execute", {"0": "insert into t (a) values (%s)"}, "db.insert"),
         ("cur.execute", {"0": "INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING"}, "db.upsert"),
         ("cur.execute", {"0": "update t set stock = stock - 1 where id = 1"}, "db.add"),
@@ -501,7 +503,7 @@ def test_a_call_is_found_by_its_dotted_name(base: Knowledge, name: str, given: M
     effect = base.call(name, given)
     assert effect is not None
     assert effect.action == row
-    assert effect.certain == (row not in ("", "aws.create", "aws.delete", "aws.operation"))
+    assert effect.certain == (row not in ("", "aws.create", "aws.delete", "aws.operation", "aws.put"))
 
 
 @pytest.mark.parametrize(

@@ -107,12 +107,10 @@ def test_a_call_of_the_same_workflow_goes_on_behind_its_start(tmp_path: Path) ->
     assert "R-29" in told(tmp_path, "x.json", calling("webhook"))
 
 
-@pytest.mark.parametrize(
-    ("called", "severity"), [("Customer ID to Email", "LOW"), ("Get Price", "LOW"), ("Customer to Email Campaign", "MEDIUM")]
-)
-def test_what_a_workflow_is_called_tells_that_it_looks_up(tmp_path: Path, called: str, severity: str) -> None:
+@pytest.mark.parametrize(("called", "said"), [("Customer ID to Email", []), ("Get Price", []), ("Customer to Email Campaign", ["MEDIUM"])])
+def test_what_a_workflow_is_called_tells_that_it_looks_up(tmp_path: Path, called: str, said: list[str]) -> None:
     text = node("executeWorkflow", "webhook", workflowId={"__rl": True, "mode": "list", "value": "w7", "cachedResultName": called})
-    assert told(tmp_path, "x.json", text)["R-44"] == [severity]
+    assert told(tmp_path, "x.json", text).get("R-44", []) == said
 
 
 def test_one_sort_of_node_is_missed_once(tmp_path: Path) -> None:
@@ -708,17 +706,18 @@ def test_what_is_posted_to_ask_is_no_effect(tmp_path: Path, none: str, one: str)
     assert {"R-29", "R-39"} <= told(tmp_path, "x.json", one).keys()
 
 
-@pytest.mark.parametrize(("given", "severity"), [({"returnAll": True}, "LOW"), ({"returnAll": True, "operation": "sell"}, "MEDIUM")])
-def test_a_node_of_others_that_is_told_how_many_lists(tmp_path: Path, given: dict[str, object], severity: str) -> None:
-    assert told(tmp_path, "x.json", drawn(HOOK, made("A", "n8n-nodes-shop.shop", given)))["R-44"] == [severity]
+@pytest.mark.parametrize(("given", "rule"), [({"returnAll": True}, False), ({"returnAll": True, "operation": "sell"}, True)])
+def test_a_node_of_others_that_is_told_how_many_lists(tmp_path: Path, given: dict[str, object], rule: bool) -> None:
+    assert ("R-44" in told(tmp_path, "x.json", drawn(HOOK, made("A", "n8n-nodes-shop.shop", given)))) is rule
 
 
 @pytest.mark.parametrize(
-    ("name", "severity"),
-    [("Kunden laden", "LOW"), ("Kunden hochladen", "MEDIUM"), ("Build Query", "LOW"), ("Build Queue", "MEDIUM")],
+    ("name", "said"),
+    [("Kunden laden", []), ("Kunden hochladen", ["MEDIUM"]), ("Build Query", ["LOW"]), ("Build Queue", ["MEDIUM"])],
 )
-def test_a_workflow_is_called_a_look(tmp_path: Path, name: str, severity: str) -> None:
-    assert told(tmp_path, "x.json", drawn(HOOK, made(name, "executeWorkflow", {"workflowId": "w7"})))["R-44"] == [severity]
+def test_a_workflow_is_called_a_look(tmp_path: Path, name: str, said: list[str]) -> None:
+    found = told(tmp_path, "x.json", drawn(HOOK, made(name, "executeWorkflow", {"workflowId": "w7"})))
+    assert found.get("R-44", []) == said
 
 
 @pytest.mark.parametrize(("wanted", "rule"), [("@langchain/core/prompts", False), ("node-fetch", True)])

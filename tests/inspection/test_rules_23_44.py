@@ -225,7 +225,7 @@ def test_r44_is_low_where_little_can_be_in_it() -> None:
     server = step("server", 10, POST, opaque=unread())
     assert only("R-44", flow(replace(server, extra={"serves": "true"})))[1] == "LOW"
     inferred = replace(LOOK, certain=False)
-    assert only("R-44", flow(step("list", 10, inferred, opaque=unread(), repeaters=(RETRY,)))) == ("R-44", "LOW", "list", [10, 80])
+    silent("R-44", flow(step("list", 10, inferred, opaque=unread(), repeaters=(RETRY,))))  # it is called a look
 
 
 def test_r44_is_graver_when_it_is_done_again_by_itself() -> None:

@@ -161,7 +161,7 @@ def _read(path: Path, found: Gathered, *, named: bool) -> Source | None:
         if named:
             found.skipped.append(Skip(str(path), "it is no text", named=True))
         return None
-    return Source(_name(path, found), content.decode("utf-8", "replace").replace("\r\n", "\n"))
+    return Source(_name(path, found), content.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", " "))
 
 
 def _server(url: str, found: Gathered) -> None:

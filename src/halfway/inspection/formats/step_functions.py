@@ -207,7 +207,8 @@ def _task(state: State, machine: Machine, found: _Found, given: Given, order: in
     waits = ".waitForTaskToken" in resource.text or ":activity:" in resource.text
     timeout, known, facts = _timeout(node, source)
     # A call that is answered at once ends by itself, a function after minutes; only who waits for another's end may wait for ever.
-    known = timeout is not None or (known and not ends_by_itself(node) and (waits or ".sync" in resource.text))
+    open_end = not ends_by_itself(node) and (waits or ".sync" in resource.text) and not _is_short(node)
+    known = timeout is not None or (known and open_end)
     whole = found.root.get("TimeoutSeconds").number if timeout is None else None
     heartbeat = node.get("HeartbeatSeconds")
     final = timeout is not None and not any(
@@ -271,6 +272,12 @@ def _repeaters(state: State, machine: Machine, found: _Found) -> Iterator[Repeat
         yield Repeater(Repeating.REDELIVERY, True, None, found.express.span, default=True)
     # A person may redrive an execution from the state that failed, or start it again.
     yield Repeater(Repeating.UNIT_RERUN, False, None, state.node.span, default=True)
+
+
+def _is_short(node: Node) -> bool:
+    """Whether it starts an execution that is said to be EXPRESS: the engine ends it after five minutes."""
+    said = f"{node.get('Comment').text} {given_to(node).get('StateMachineArn').text}"
+    return "startExecution" in node.get("Resource").text and re.search(r"(?i)express", said) is not None
 
 
 def _over_timeout(retry: Node) -> bool:

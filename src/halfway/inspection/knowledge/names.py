@@ -29,6 +29,8 @@ _READS = re.compile(
     r"^(?:get|list|describe|head|batchget|search|query|scan|select|lookup|view|check|estimate|simulate|validate|wait|read|download)"
 )
 MOST_NAMES = 10_000  # that are remembered
+# What is put under a name, or tagged, is so after a second time; records that are put into a stream are more each time.
+_PUTS = re.compile(r"^(?:put(?!record|event|metric|log|item)|tag|untag)")
 _MAKES, _DELETES = ("create", "run", "allocate", "purchase"), ("delete", "terminate", "remove", "purge")
 
 
@@ -73,6 +75,8 @@ class Operations:
                 return id, True
         if _READS.match(name):
             return "aws.read", True
+        if _PUTS.match(name):
+            return "aws.put", False
         if name in self._tokens.get(of, ()):
             return ("aws.create_with_token" if name.startswith(_MAKES) else "aws.operation_with_token"), True
         return ("aws.create" if name.startswith("create") else "aws.delete" if name.startswith(_DELETES) else "aws.operation"), False

@@ -11,6 +11,7 @@ from halfway.inspection.rules.common import OFFICIAL, again_at, exposed, found, 
 
 TWICE = "{what} is tried again when its answer is lost, carries nothing by which the receiver knows it again, and then happens twice."
 UNKNOWN = "{what} is tried again when its answer is lost; whether it then happens twice is not known."
+DELETED = frozenset({Kind.DELETE})
 GRAVE = frozenset({Kind.NOTIFY, Kind.CREATE, Kind.AGENT})
 
 
@@ -19,7 +20,7 @@ def check(case: Case) -> Iterator[Finding]:
         retry = next((one for one in retries(step) if one.after_timeout), None)
         if step.opaque is not None and step.extra.get("said") == "idempotent":
             continue  # the file says so; that it was not read is told by R-44
-        if retry is not None and exposed(step):
+        if retry is not None and exposed(step) and kinds(step) != DELETED:  # what is gone is not deleted twice
             text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
             yield found(RULE.id, _severity(step), step, text, *again_at(retry, step))
 

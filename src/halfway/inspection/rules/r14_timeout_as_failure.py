@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Kind, Mark, OnError, Receiver, Repeat, Step
-from halfway.inspection.rules.common import again_at, answers, exposed, found, kinds, line, outward, retries, tells_team
+from halfway.inspection.rules.common import again_at, answers, exposed, found, kinds, line, outward, retries, tells_team, told
 from halfway.inspection.ways import Ways
 
 RETRIED = "{what} is taken for failed after {seconds} seconds and done again, though it may have happened."
 BOOKED = "When the answer of {what} is lost, {then} follows as if it had not happened; nothing looks first."
+_NAMED = re.compile(r"\w")  # a command of which no word stands in the file is none to speak of
 FILE, UNKNOWN = frozenset({Kind.FILE}), frozenset({Kind.UNKNOWN})
 BOOKS = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION, Kind.DELETE, Kind.NOTIFY})
 
@@ -18,7 +20,13 @@ BOOKS = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION, Kind.DELETE, Kind.N
 def check(case: Case) -> Iterator[Finding]:
     ways = case.ways
     for step in ways.outward():
-        if not step.fallible or step.effect is None or step.effect.repeat is Repeat.SAFE or kinds(step) == FILE:
+        if (
+            not step.fallible
+            or step.effect is None
+            or step.effect.repeat is Repeat.SAFE
+            or kinds(step) == FILE
+            or not _NAMED.search(told(step))
+        ):
             continue
         then = _booked(ways, step)
         # The limit of the whole ends the retry with it.

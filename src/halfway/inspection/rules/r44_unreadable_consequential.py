@@ -84,8 +84,8 @@ def _is_likely(repeat: Repeater, step: Step) -> bool:
 
 
 def _only_reads(step: Step) -> bool:
-    """Whether it is known to read only; where that is inferred from a name it is still told that it was not read."""
-    return step.effect is not None and step.effect.certain and not outward(step)
+    """Whether it only looks, as far as is known or its name says."""
+    return step.effect is not None and not outward(step)
 
 
 def _is_consequential(step: Step) -> bool:

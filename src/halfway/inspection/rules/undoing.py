@@ -9,6 +9,7 @@ from halfway.inspection.rules.common import kinds, only_tells
 from halfway.inspection.ways import Ways
 
 TAKEN_BACK = frozenset({Kind.MONEY, Kind.RECORD, Kind.CREATE, Kind.DEPLOY})
+EVENTS = frozenset({"intermediateThrowEvent", "endEvent"})  # of a diagram
 QUEUED = frozenset({Kind.ENQUEUE})
 REVERSIBLE = frozenset({Reversible.YES, Reversible.WINDOW, Reversible.FORWARD})
 
@@ -22,7 +23,8 @@ def undoable(step: Step) -> bool:
 
 def matters_later(step: Step) -> bool:
     """Whether a failure of it leaves the whole unfinished; a message that is not sent, to people or a queue, does not."""
-    return not only_tells(step) and kinds(step) != QUEUED
+    event = step.extra.get("type") in EVENTS and Kind.ENQUEUE in kinds(step)
+    return not only_tells(step) and kinds(step) != QUEUED and not event
 
 
 def covered(ways: Ways, step: Step, branch: Collection[str]) -> bool:

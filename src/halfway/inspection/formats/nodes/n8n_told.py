@@ -27,6 +27,14 @@ _MOST_HOPS = 12
 _IN_THREAD = frozenset({"reply", "replyAll", "replyToSender"})
 
 
+# Servers that a team runs for itself; who is written to alone may be anybody.
+_OF_THE_TEAM = frozenset({"mattermost", "rocketchat", "zulip", "googlechat"})
+
+
+def _to_one(node: Node) -> bool:
+    return node.get("parameters", "resource").text in ("user", "chatMessage") or "user" in node.get("parameters", "sendTo").text
+
+
 @dataclass(frozen=True)
 class Told:
     """The messages of one workflow."""
@@ -38,9 +46,10 @@ class Told:
         """The effect with who is told."""
         if effect is None or Kind.NOTIFY not in effect.kinds or effect.receiver is not Receiver.UNKNOWN:
             return effect
-        if self.at_home(self.drawing.nodes[name]):
+        node = self.drawing.nodes[name]
+        if self.at_home(node) or (drawn.short(node).removesuffix("tool") in _OF_THE_TEAM and not _to_one(node)):
             return replace(effect, receiver=Receiver.TEAM)
-        address = self._address(self.drawing.nodes[name])
+        address = self._address(node)
         if not address:
             return effect
         without = _SETTING.sub("", address) if address.startswith("=") else address

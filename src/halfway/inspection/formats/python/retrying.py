@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from halfway.inspection.formats.python.frames import Frame, dotted, keyword, number, text
-from halfway.inspection.formats.python.names import Function
+from halfway.inspection.formats.python.names import Function, is_own
 from halfway.inspection.model import Repeater, Repeating
 
 MANY = 1_000  # it ends, but the file does not say after how many attempts
@@ -26,6 +26,10 @@ _BOUNDS = (
 _LIBRARIES = {"tenacity", "backoff", "retry", "retrying", "stamina", "retrying_async", "opnieuw", "retry_decorator", "retry2"}
 _ANY_NAME = re.compile(r"(?i)(^|_)(retry|retries|retrying|retryable|with_retry|on_exception)(_|$)|^retry")
 # Errors that say that nothing was sent, or that the call itself was wrong: the answer cannot have been lost.
+_ON_THE_WAY = re.compile(
+    r"(?i)time|connect|network|request|response|http|api|unavailable|transient|temporar|retr|service|client|remote|socket|gateway|server"
+    r"|database|operational|external|upstream"
+)
 _BEFORE = re.compile(
     r"(^|\.)(ValueError|TypeError|KeyError|AttributeError|ImportError|ModuleNotFoundError|FileNotFoundError|JSONDecodeError|ValidationError"
     r"|ConnectTimeout|ConnectionRefusedError|ConnectError|ObjectDoesNotExist|DoesNotExist|RateLimitError|NotFoundError)$"
@@ -38,7 +42,14 @@ def may_follow_timeout(errors: ast.expr | None, frame: Frame) -> bool:
         return True
     parts = errors.elts if isinstance(errors, (ast.Tuple, ast.List)) else [errors]
     names = [dotted(one, frame) for one in parts]
-    return not names or any(not _BEFORE.search(name) for name in names)
+    return not names or any(not _BEFORE.search(name) and not _is_own(name, frame) for name in names)
+
+
+def _is_own(name: str, frame: Frame) -> bool:
+    """Whether an error is the project's own, and none that is called after a call that went wrong on its way."""
+    here = any(isinstance(one, ast.ClassDef) and one.name == name for one in frame.module.tree.body)
+    own = here or is_own(name, frame.module)
+    return own and _ON_THE_WAY.search(name.rpartition(".")[2]) is None
 
 
 def names_any_error(errors: ast.expr) -> bool:
