@@ -291,6 +291,7 @@ NONE = [
     (only_if(MEMBERS, agent("Bash"), "issue_comment"), "R-32"),
     (workflow(agent(TOOLS), "{issues: {types: [opened]}}"), "R-32"),
     (told_by("x: y").replace("if: always()", "if: contains(needs.*.result, 'failure')"), "R-29"),
+    (told_by("x: y").replace("if: always()", "if: always() && needs.ship.result != 'success'"), "R-29"),
     (workflow(published("${{ steps.out.outputs.url }}")), "R-26"),
     (workflow(goreleaser("release") + "- run: gh pr close 1"), "R-26"),
     # programs that only look or build
@@ -352,6 +353,7 @@ ONE = [
     (only_if("contains(github.event.comment.body, 'please')", agent("Bash"), "issue_comment"), "R-32"),
     (workflow(agent(TOOLS + ",Bash(gh api:*)"), "{issues: {types: [opened]}}"), "R-32"),
     (told_by("x: y").replace("if: always()", "if: ${{ !contains(needs.*.result, 'failure') }}"), "R-29"),
+    (told_by("x: y").replace("if: always()", "if: needs.ship.result != 'skipped'"), "R-29"),
     (workflow(published("new")), "R-26"),
     (workflow(goreleaser("release") + "- run: gh pr create --title x --body y"), "R-26"),
     (workflow("- uses: acme/comment-hider@v1"), "R-44"),

@@ -726,6 +726,35 @@ def test_code_that_only_asks_a_model_was_read(tmp_path: Path, wanted: str, rule:
     assert ("R-44" in told(tmp_path, "x.json", drawn(HOOK, made("Ask", "@n8n/n8n-nodes-langchain.code", code)))) is rule
 
 
+@pytest.mark.parametrize(
+    ("code", "rule"),
+    [
+        ("// takes RUN.json from the issue\nreturn [];", False),
+        ("const a = 1;\nfrom shop import orders", True),
+        ("const a = await this.helpers.httpRequest({ method: 'GET', url: 'https://shop.example/orders' });", False),
+        ("const a = await this.helpers.httpRequest({ method: 'POST', url: 'https://shop.example/orders' });", True),
+        ("const a = await this.helpers.httpRequest({ method: wanted, url: 'https://shop.example/orders' });", True),
+        ("const a = await this.helpers.httpRequest({ method, url: 'https://shop.example/orders' });", True),
+        ("const a = await this.helpers.httpRequest({ ...options, url: 'https://shop.example/orders' });", True),
+        ("const a = await fetch('https://shop.example/orders');", False),
+        ("const a = await fetch(address);", False),
+        ("const a = await fetch('https://shop.example/orders', options);", True),
+        ("const a = await this.helpers.httpRequest(wanted);", True),
+        ("const a = await axios.get('https://shop.example/orders');", False),
+        ("const a = await axios.post('https://shop.example/orders', {});", True),
+        ("const a = await axios(wanted);", True),
+    ],
+)
+def test_code_is_unread_only_where_it_may_change_something(tmp_path: Path, code: str, rule: bool) -> None:
+    assert ("R-44" in told(tmp_path, "x.json", drawn(HOOK, made("Take", "code", {"jsCode": code})))) is rule
+
+
+@pytest.mark.parametrize(("tool", "rule"), [("shop_search", False), ("shop_order", True)])
+def test_a_tool_of_a_server_is_called_a_look(tmp_path: Path, tool: str, rule: bool) -> None:
+    text = drawn(HOOK, made("Ask", "mcpClient", {"toolName": tool}))
+    assert ("R-39" in told(tmp_path, "x.json", text)) is rule
+
+
 # ── statements that code writes ──
 
 COUNT = "const find = `SELECT count(*) FROM orders WHERE id = '${id}'`.trim();\nreturn { find };"

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from halfway.inspection.model import Step
+from halfway.inspection.model import Bearing, Step
 from tests.inspection.test_told_too_much import INSPECTOR, dag, told
 
 QUEUES = """
@@ -574,3 +574,16 @@ LOCAL = "t = PythonOperator(task_id='t', python_callable=tidy_up, op_kwargs={})"
 def test_what_the_file_says_of_a_part_is_marked(tmp_path: Path, task: str, mark: dict[str, str]) -> None:
     (step,) = steps(tmp_path, graph(task))
     assert dict(step.extra) == mark
+
+
+@pytest.mark.parametrize(("call", "what"), [("shop.create_order(1)", ["shop.create_order()"]), ("shop.create_histogram('paid')", [])])
+def test_who_counts_makes_nothing(tmp_path: Path, call: str, what: list[str]) -> None:
+    found = steps(tmp_path, f"from celery import shared_task\nimport shop\n\n@shared_task\ndef tell():\n    {call}\n")
+    assert [one.effect.told for one in found if one.effect is not None and one.effect.outward] == what
+
+
+@pytest.mark.parametrize(("key", "carried"), [("idem_key", True), ("idempotency_key", True), ("note", False)])
+def test_a_key_is_known_by_its_usual_names(tmp_path: Path, key: str, carried: bool) -> None:
+    text = f"from celery import shared_task\nimport shop\n\n@shared_task\ndef pay(order):\n    shop.charge_payment(1, {key}=order)\n"
+    (one,) = steps(tmp_path, text)
+    assert (one.identity is not None and one.identity.bearing is not Bearing.NONE) is carried

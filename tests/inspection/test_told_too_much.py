@@ -427,6 +427,9 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ("x.json", node("code", "webhook", jsCode="const c = require('crypto');\nreturn [];"), "R-44"),
         ("x.json", node("ssh", "webhook", command="sudo apt update && sudo apt upgrade -y"), "R-44"),
         ("p.bpmn", task('camunda:expression="${true}" camunda:asyncBefore="true"', ""), "R-44 R-01"),
+        # what works on what it is given, as its name has it
+        ("x.asl.json", RETRYING.format(state="A", function="audio-chunker"), "R-01"),
+        ("ci.yml", workflow("- uses: ./.github/actions/bootstrap-poetry"), "R-44"),
         # who looks first, and sorts what was found by code of its own
         ("x.json", looked_for_first(), "R-39 R-16"),
         ("x.json", node("httpRequest", "slackTrigger", method="POST", url="https://slack.com/api/views.open"), "R-39"),
@@ -594,6 +597,8 @@ def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
         ("ci.yml", workflow(ALARM.format("create --title x --body y"), "{schedule: [{cron: '1 1 * * *'}]}"), "R-30"),
         # what a shell of several lines does, a tool that is told to, a program of its own; an action that is given a secret
         ("job.yaml", job(SCRIPT), "R-37"),
+        ("x.asl.json", RETRYING.format(state="A", function="audio-seller"), "R-01"),
+        ("ci.yml", workflow("- uses: ./.github/actions/ship-poetry"), "R-44"),
         ("job.yaml", job('["sh", "-c", "cat ids | xargs -n 1 -I{} curl -X POST https://shop.example/orders/{}"]'), "R-37"),
         ("ci.yml", workflow("- run: acmectl charge --all"), "R-44"),
         ("ci.yml", workflow("- run: java -jar billing.jar"), "R-44"),

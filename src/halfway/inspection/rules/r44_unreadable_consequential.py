@@ -10,6 +10,7 @@ from halfway.inspection.model import Flow, Kind, Repeater, Repeating, Step, Unre
 from halfway.inspection.quoting import quoted
 from halfway.inspection.rules.common import again, found, kinds, named_only, outward, place, tells_team
 from halfway.inspection.rules.delivering import repeated_at
+from halfway.inspection.rules.quiet import called, is_quiet
 
 ONCE = "{unread} was not read: what it does outside, and whether doing it again is harmless, is not known."
 AGAIN = "{unread} was not read, and it is done again by itself: what a second time does is not known."
@@ -18,18 +19,9 @@ AGAIN = "{unread} was not read, and it is done again by itself: what a second ti
 _COMPUTES = re.compile(r"(?i)metric|generat|format|build(?:list|batch)|planner|create_\w*views?\b")
 
 
-# What is called so works on what it is given, or sees to it that something is there.
-_QUIET = re.compile(
-    r"(?i)aggregat|calculat|comput|transform|\bparse|convert|validat|prepare.?prompt|build.?query|extract|describe"
-    r"|translat(?!ions)|transcri|merge|union|cleans|unify"
-    r"|normali[sz]|summari[sz]|thumbnail|logging|ensure|if.?not.?exists|symlink|hello|\bshow|\bformat"
-    r"|\b(?:call|ask|invoke)\W+(?:\w+\W+)?(?:llm|claude|gemini|gpt|bedrock|openai)|\bllm\b"
-)
-_WATCHES = re.compile(r"(?i)guard|block|protect|warn|remind|audit|check|lint|format|log")  # what a hook of an agent is there for
 _PRETENDS = re.compile(r"(?i)(?:^|[\s_:${./-])(?:mock|dummy|fake|stub|noop|no-op)")
 MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 UNKNOWN = frozenset({Kind.UNKNOWN})
-QUIETED = frozenset({"said", "local", "written"})  # the file says that it is safe, or has it in another language; only files are given
 _CLEARS = re.compile(r"(?i)delete|remove|purge|clean")
 
 
@@ -37,7 +29,7 @@ def check(case: Case) -> Iterator[Finding]:
     ways = case.ways
     gravest: dict[str, tuple[Finding, bool]] = {}
     for step in ways.steps:
-        if step.opaque is None or "gone" in step.extra or tells_team(step) or _only_reads(step) or _PRETENDS.search(_called(step)):
+        if step.opaque is None or "gone" in step.extra or tells_team(step) or _only_reads(step) or _PRETENDS.search(called(step)):
             continue
         finding, before = _at(case.flow, step, step.opaque), gravest.get(step.opaque.what)
         if before is None or (finding.severity, _is_handed_more(step)) > (before[0].severity, before[1]):
@@ -50,7 +42,7 @@ def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
     repeat = next((one for one in again(step) if one.automatic and not safe), None)
     # That a function is called create does not say that what it makes concerns anybody.
     made = repeat is None and named_only(step) and Kind.CREATE in kinds(step) and kinds(step) <= MADE
-    quiet = kinds(step) <= UNKNOWN and step.gate is None and _is_quiet(step)
+    quiet = kinds(step) <= UNKNOWN and step.gate is None and is_quiet(step)
     grave = not made and not quiet and _is_consequential(step)
     repeated = repeated_at(flow, repeat, step) if repeat is not None else ()
     severity = Severity.LOW if not grave else Severity.HIGH if repeat is not None and _is_likely(repeat, step) else Severity.MEDIUM
@@ -63,21 +55,9 @@ def _is_handed_more(step: Step) -> bool:
     return "given" in step.extra and "looks" not in step.extra
 
 
-def _is_quiet(step: Step) -> bool:
-    """Whether its name, its owner's words or what it is handed let nobody expect much: that it was not read is still worth a remark."""
-    called = _called(step)
-    watches = "hook" in step.extra and _WATCHES.search(called) is not None
-    return watches or not QUIETED.isdisjoint(step.extra) or _QUIET.search(called) is not None
-
-
-def _called(step: Step) -> str:
-    """What the step and the part are called."""
-    return f"{step.name} {step.opaque.what if step.opaque is not None else ''}"
-
-
 def _is_likely(repeat: Repeater, step: Step) -> bool:
     """A retry comes by design; that an event comes twice is rarer, and counts where the effect is known to be grave."""
-    said = _called(step)
+    said = called(step)
     if step.effect is not None and not step.effect.consequential and (_COMPUTES.search(said) or _CLEARS.search(said)):
         return False
     return repeat.kind is not Repeating.REDELIVERY or (step.effect is not None and step.effect.consequential)

@@ -24,7 +24,7 @@ _REFERENCE = re.compile(
 _WELL_DONE = re.compile(r"(?:outcome|conclusion|result|status)\s*==\s*'success'")
 _LOGS_IN = re.compile(r"(?i)log[-_ ]?in\b|configure-aws-credentials|google-github-actions/auth")
 _ILL_DONE = re.compile(
-    r"(?:outcome|conclusion|result|status)\s*==\s*'(?:failure|cancelled)'"
+    r"(?:outcome|conclusion|result|status)\s*==\s*'(?:failure|cancelled)'|\bneeds\.[\w-]+\.result\s*!=\s*'success'"
     r"|(?<!!)(?<!! )\bcontains\(\s*needs\.\*\.result\s*,\s*'(?:failure|cancelled)'"
 )
 _NEVER = re.compile(r"\s*(?:false|github\.(?:repository(?:_owner)?|ref|sha|actor|event_name|workflow)\s*==\s*'')\s*")

@@ -12,7 +12,7 @@ from halfway.inspection.quoting import safe
 from halfway.inspection.source import Node
 
 _HARMLESS = re.compile(
-    r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release|first-interaction|add-to-project|stale|labeler)|github/codeql)|(?:docker|depot)/(?:build-push|bake)-action|setup|set[-_]up|checkout|cache|init\b|[-_]init\b|build_info|compare|verify|login|configure|credential|install|lint"
+    r"(?i)^(?:actions/(?!github-script|create-release|deploy|delete|upload-release|first-interaction|add-to-project|stale|labeler)|github/codeql)|(?:docker|depot)/(?:build-push|bake)-action|setup|set[-_]up|bootstrap|checkout|cache|init\b|[-_]init\b|build_info|compare|verify|login|configure|credential|install|lint"
     r"|test|coverage|codecov|artifact|toolchain|rust-cache|qemu|buildx|metadata|paths-filter|docker-compose|localstack|e2e|changed-files|gitleaks|trivy|semgrep|snyk|sonar|fossa|grype|checkov|zizmor|auth\b|harden|create-github-app-token|summary|scan"
     r"|(?:^|[-_/])logs(?:$|[-_/])"
 )
@@ -28,8 +28,8 @@ _TRIAL = re.compile(r"(?i)dry[-_]?run$")
 _SECRET = re.compile(r"\bsecrets\b(?!\.(?:GITHUB_TOKEN\b|TURBO_|NX_CLOUD_|CODECOV_|CODACY_|COVERALLS_|FOSSA_|SNYK_|SONAR_))")
 _OF_GITHUB = re.compile(r"\bsecrets\.\w*GITHUB_TOKEN\b")  # also the one of a bot
 _PREPARES = re.compile(
-    r"(?i)^\W*(?:set ?up|set (?:the )?env\w*|install|verify|check|compare|restore|cache|prepare|lint|test|build|checkout|determine|detect"
-    r"|fetch|download|find|look up|resolve|calculate|compute)\b"
+    r"(?i)^\W*(?:set ?up|bootstrap|set (?:the )?env\w*|install|verify|check|compare|restore|cache|prepare|lint|test|build|checkout"
+    r"|determine|detect|fetch|download|find|look up|resolve|calculate|compute)\b"
 )
 _LOOKS = re.compile(
     r"(?i)^\W*(?:verify|validate|check(?! ?(?:in|out))|compare|lint|test|determine|detect|find|look up|run\b[\w\s-]*\b(?:tests?|checks?))\b"

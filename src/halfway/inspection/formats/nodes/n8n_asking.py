@@ -46,6 +46,11 @@ def only_asks(node: Node, address: str) -> bool:
     return _is_look(end) or _asks_for_token(end) or _is_named_look(node, " ".join(end))
 
 
+def looks(name: str) -> bool:
+    """Whether a tool is called after looking."""
+    return _is_look(_words(name))
+
+
 def _told(given: Node, body: str) -> Iterator[str]:
     """What the body says is to be done."""
     if "jsonrpc" in body:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
-from halfway.inspection.formats.nodes.n8n_asking import only_asks
+from halfway.inspection.formats.nodes.n8n_asking import looks, only_asks
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
 from halfway.inspection.formats.nodes.n8n_statements import statement_at
 from halfway.inspection.formats.nodes.parts import (
@@ -34,8 +34,14 @@ _REACHES_OUT = re.compile(
     r"(?i)\bfetch\(|axios|httpRequest|\$http|https?\.request|\brequests\.|urllib|WebSocket|child_process|nodemailer"
     r"|require\((?!\s*['\"](?:node:)?(?:@?langchain[/\w-]*"
     r"|crypto|lodash|moment|luxon|url|util|querystring|path|xlsx|cheerio|uuid|zlib|buffer)['\"])"
-    r"|(?:^|[\\n;])\s*(?:import|from)\s+(?!(?:collections|json|re|math|datetime|random|itertools|functools|statistics|base64|hashlib|string|time"
+    r"|(?:^|[\n;])\s*(?:import|from)\s+(?!(?:collections|json|re|math|datetime|random|itertools|functools|statistics|base64|hashlib|string|time"
     r"|uuid|typing|decimal|html|textwrap|copy|operator|calendar|unicodedata|js|pyodide)\b)\w"
+)
+# Requests that are GET where they say nothing else, and what makes them, or may make them, another one.
+_GETS = re.compile(r"\bfetch\(|\bhttpRequest\w*\(|\b(?:axios|requests|\$http)\.get\(")
+_CHANGES = re.compile(
+    r"(?i)\b(?:POST|PUT|PATCH|DELETE)\b|\bfetch\([^(){}]{0,500},\s*[\w$.]+\s*\)|\bhttpRequest\w*\((?:[^(){}]{0,500},)?\s*[\w$.]+\s*\)"
+    r"|\bmethod\s*[:=](?!\s*['\"`]GET)|\bmethod\s*[,}]|\bmutation\b|\.\.\.\w*(?:opt|conf)"
 )
 # What is up to date, or there, is so after a second time.
 _PACKAGES = re.compile(
@@ -72,6 +78,8 @@ def done_by(drawing: Drawing, name: str, given: Given) -> Done:
         return Done(_request(node, given))
     if node.get("type").text.startswith(_LANGCHAIN):
         return _model(drawing, name, given)
+    if drawn.short(node) == "mcpclient" and looks(node.get("parameters", "toolName").text):
+        return Done(reading(told(node)))
     return _app(drawing, name, given)
 
 
@@ -141,6 +149,8 @@ def _code(node: Node, name: str) -> Done:
     if not _REACHES_OUT.search(code):
         file = frozenset({Kind.FILE})
         return Done(Effect("", file, Repeat.UNKNOWN, Reversible.UNKNOWN, told(node), certain=False) if _WRITES_FILE.search(code) else None)
+    if not (_REACHES_OUT.search(_GETS.sub("", code)) or _CHANGES.search(code)):
+        return Done(reading(told(node)))
     return Done(unknown_effect(told(node)), Unread(quoted(name), CODE_UNREAD, node.span))
 
 

@@ -48,7 +48,7 @@ _VERBS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (
         re.compile(
             r"^(create|register|submit|book|order|place|provision)_(?!by|task|app|engine|session|client|table|all|index|connection|pool|future|queue|handler|type|converter|codec|hook|plugin|signal"
-            r"|server|logger|parser|subprocess|model|default|argument|dir|context|element|token|access_token|autospec|string|text|message"
+            r"|server|logger|parser|histogram|counter|gauge|up_down_counter|observable|metric|meter|subprocess|model|default|argument|dir|context|element|token|access_token|autospec|string|text|message"
             r"|request|response|url|path|file|blueprint|cmd|list|dict|map|schema|thread|process)\w+$"
         ),
         Kind.CREATE,

@@ -13,11 +13,11 @@ from halfway.inspection.quoting import quoted
 
 HOPS = 3
 _KEYWORDS = re.compile(
-    r"(?i)^(idempotency_?key|idempotency_?token|client_?request_?token|client_?token|request_?id|dedup(e|lication)?_?key"
+    r"(?i)^(idem(?:potency)?_?key|idempotency_?token|client_?request_?token|client_?token|request_?id|dedup(e|lication)?_?key"
     r"|message_?deduplication_?id|nonce|external_?id|requestid|sender_batch_id|workflow_id|job_id|task_id|identifier)$"
 )
 _HEADERS = re.compile(r"(?i)^(x-)?([a-z-]*idempotency-key|paypal-request-id|request-id|x-nc-api-idempotency-key)$")
-_IN_BODY = re.compile(r"(?i)^(idempotency_?key|request_?id|requestid|external_?id|dedup_key|nonce|sender_batch_id|client_?token)$")
+_IN_BODY = re.compile(r"(?i)^(idem(?:potency)?_?key|request_?id|requestid|external_?id|dedup_key|nonce|sender_batch_id|client_?token)$")
 _MINTING = re.compile(
     r"(^|\.)(uuid\.uuid[14]|uuid[14]|random\.\w+|secrets\.\w+|os\.urandom|time\.(time|time_ns|monotonic|perf_counter)|nanoid\.generate|shortuuid\.uuid"
     r"|ulid\.\w+|datetime\.(now|utcnow|today)|date\.today|timezone\.now|ObjectId)$"

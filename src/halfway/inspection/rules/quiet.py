@@ -1,0 +1,34 @@
+"""Whose name, or whose owner's words, let nobody expect that much is done outside by a part that was not given."""
+
+from __future__ import annotations
+
+import re
+
+from halfway.inspection.model import Step
+
+# What is called so works on what it is given, or sees to it that something is there.
+_QUIET = re.compile(
+    r"(?i)aggregat|calculat|comput|transform|\bparse|convert|validat|prepare.?prompt|build.?query|extract|describe"
+    r"|chunk|\bsplit|classif|enrich|deduplicat|translat(?!ions)|transcri|merge|union|cleans|unify"
+    r"|normali[sz]|summari[sz]|thumbnail|logging|ensure|if.?not.?exists|symlink|hello|\bshow|\bformat"
+    r"|\b(?:call|ask|invoke)\W+(?:\w+\W+)?(?:llm|claude|gemini|gpt|bedrock|openai)|\bllm\b"
+)
+_WATCHES = re.compile(r"(?i)guard|block|protect|warn|remind|audit|check|lint|format|log")  # what a hook of an agent is there for
+QUIETED = frozenset({"said", "local", "written"})  # the file says that it is safe, or has it in another language; only files are given
+
+
+def is_quiet(step: Step) -> bool:
+    """Whether its name, its owner's words or what it is handed let nobody expect much: that it was not read is still worth a remark."""
+    name = called(step)
+    watches = "hook" in step.extra and _WATCHES.search(name) is not None
+    return watches or not QUIETED.isdisjoint(step.extra) or works_only(step)
+
+
+def works_only(step: Step) -> bool:
+    """Whether it is called after working on what it is given."""
+    return _QUIET.search(called(step)) is not None
+
+
+def called(step: Step) -> str:
+    """What the step and the part are called."""
+    return f"{step.name} {step.opaque.what if step.opaque is not None else ''}"
