@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from halfway.domain.spec import DAY, SECOND
 from halfway.store import Store, migrate, open_store
@@ -20,6 +22,14 @@ from tests.engine.harness import Harness
 
 KINDS = ["sqlite", "postgres"]
 MEMORY, ENOUGH = "/dev/shm", 4 << 30
+
+# How fast the machine is says nothing about what is tested.
+settings.register_profile("halfway", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("halfway")
+
+# A shell that starts the tests in the background has SIGINT ignored, also by the processes that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
