@@ -25,11 +25,12 @@ _BOUNDS = (
 )
 _LIBRARIES = {"tenacity", "backoff", "retry", "retrying", "stamina", "retrying_async", "opnieuw", "retry_decorator", "retry2"}
 _ANY_NAME = re.compile(r"(?i)(^|_)(retry|retries|retrying|retryable|with_retry|on_exception)(_|$)|^retry")
-# Errors that say that nothing was sent, or that the call itself was wrong: the answer cannot have been lost.
+# Errors of one's own that are called so may stand for a call that went wrong on its way.
 _ON_THE_WAY = re.compile(
     r"(?i)time|connect|network|request|response|http|api|unavailable|transient|temporar|retr|service|client|remote|socket|gateway|server"
     r"|database|operational|external|upstream"
 )
+# Errors that say that nothing was sent, or that the call itself was wrong: the answer cannot have been lost.
 _BEFORE = re.compile(
     r"(^|\.)(ValueError|TypeError|KeyError|AttributeError|ImportError|ModuleNotFoundError|FileNotFoundError|JSONDecodeError|ValidationError"
     r"|ConnectTimeout|ConnectionRefusedError|ConnectError|ObjectDoesNotExist|DoesNotExist|RateLimitError|NotFoundError)$"
