@@ -108,11 +108,11 @@ def test_what_is_allowed_in_one_list_is_said_once(tmp_path: Path) -> None:
     assert (sorted(found["R-34"]), len(found["R-44"])) == (["HIGH", "MEDIUM"], 2)
 
 
-@pytest.mark.parametrize(("script", "severity"), [("guard-branches.sh", "LOW"), ("restock.sh", "MEDIUM")])
-def test_a_hook_that_only_watches_is_a_remark(tmp_path: Path, script: str, severity: str) -> None:
+@pytest.mark.parametrize(("script", "severity"), [("guard-branches.sh", []), ("restock.sh", ["MEDIUM"])])
+def test_a_hook_that_only_watches_is_passed_over(tmp_path: Path, script: str, severity: list[str]) -> None:
     hook = {"matcher": "Bash", "hooks": [{"type": "command", "command": f"$CLAUDE_PROJECT_DIR/.claude/hooks/{script}"}]}
     text = json.dumps({"hooks": {"PreToolUse": [hook]}}, indent=1)
-    assert told(tmp_path, ".claude/settings.json", text)["R-44"] == [severity]
+    assert told(tmp_path, ".claude/settings.json", text).get("R-44", []) == severity
 
 
 def test_hints_are_believed_only_for_the_worse() -> None:

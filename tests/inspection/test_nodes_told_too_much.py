@@ -713,7 +713,7 @@ def test_a_node_of_others_that_is_told_how_many_lists(tmp_path: Path, given: dic
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("Kunden laden", []), ("Kunden hochladen", ["MEDIUM"]), ("Build Query", ["LOW"]), ("Build Queue", ["MEDIUM"])],
+    [("Kunden laden", []), ("Kunden hochladen", ["MEDIUM"]), ("Build Query", []), ("Build Queue", ["MEDIUM"])],
 )
 def test_a_workflow_is_called_a_look(tmp_path: Path, name: str, said: list[str]) -> None:
     found = told(tmp_path, "x.json", drawn(HOOK, made(name, "executeWorkflow", {"workflowId": "w7"})))

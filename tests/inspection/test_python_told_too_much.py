@@ -306,6 +306,12 @@ def activity(options: str, name: str = "ship") -> str:
     return ACTIVITY.format(options=options, name=name)
 
 
+def given(options: str) -> str:
+    """The same with the activity itself."""
+    text = activity(options).replace("from shop.activities import ship", "import requests")
+    return text + "\n\nasync def ship(order):\n    requests.post('https://shop.example/orders', timeout=9)\n"
+
+
 def graph(task: str, docs: str = "", defaults: str = "") -> str:
     return DAG.format(task=task, docs=docs, defaults=defaults)
 
@@ -315,6 +321,21 @@ def steps(folder: Path, text: str) -> tuple[Step, ...]:
     return tuple(step for flow in INSPECTOR.inspect([folder / "dag.py"]).flows for step in flow.steps)
 
 
+RENEWED = """
+from celery import shared_task
+from shop.models import Copy, Row
+import requests
+
+def _clear(shop):
+    {}.objects.filter(shop=shop).delete()
+
+@shared_task(acks_late=True)
+def renew(shop):
+    _clear(shop)
+    for part in parts(shop):
+        Row.objects.bulk_create(part)
+    requests.post("https://shop.example/renewed", timeout=9)
+"""
 PAIRS = [
     # one and the same call is not before itself
     (ONE_WAY.format(first="_tell", second="_tell", ends=""), ONE_WAY.format(first="_tell", second="_tell_too", ends=""), "R-08 R-03"),
@@ -372,24 +393,23 @@ PAIRS = [
     (timed(", dagrun_timeout=LIMIT"), timed(), "R-15"),
     (timed(", **shared"), timed(", **{'tags': []}"), "R-15 R-29"),
     (timed(", **{'dagrun_timeout': timedelta(hours=2)}"), timed(", **{'tags': []}"), "R-15"),
-    (timed(", **shared", "bash_command='x')\n    ShopOperator(task_id='u', sql='UPDATE a SET b = b + 1')"),
-     timed("", "bash_command='x')\n    ShopOperator(task_id='u', sql='UPDATE a SET b = b + 1')"), "R-10"),
+    (timed(", **shared", "bash_command='x')\n    ShopOperator(task_id='u', bash_command='terraform apply')"),
+     timed("", "bash_command='x')\n    ShopOperator(task_id='u', bash_command='terraform apply')"), "R-10"),
     (activity(", start_to_close_timeout=LONG"), activity(", start_to_close_timeout=None"), "R-15"),
     # who writes down how it is tried again knows that it is
-    (activity(", retry_policy=RetryPolicy(backoff_coefficient=1)"), activity(""), "R-02"),
-    (activity(", retry_policy=RetryPolicy(backoff_coefficient=1)"), activity(", retry_policy=RetryPolicy()"), "R-02"),
+    (given(", retry_policy=RetryPolicy(backoff_coefficient=1)"), given(""), "R-02"),
+    (given(", retry_policy=RetryPolicy(backoff_coefficient=1)"), given(", retry_policy=RetryPolicy()"), "R-02"),
+    # of what was not given one rule tells
+    (activity(""), given(""), "R-01 R-02"),
     # what only looks
-    (activity("", "get_prices"), activity("", "get_or_create_prices"), "R-01 R-02 R-15"),
-    (activity("", "mcp_list_tools"), activity("", "mcp_call_tools"), "R-01 R-02 R-15"),
+    (activity("", "get_prices"), activity("", "get_or_create_prices"), "R-44 R-15"),
+    (activity("", "mcp_list_tools"), activity("", "mcp_call_tools"), "R-44 R-15"),
     (SIGNS_IN.format("createSession", "password"), SIGNS_IN.format("createSession", "item"), "R-08"),
     (SIGNS_IN.format("auth/login", "password"), SIGNS_IN.format("users", "password"), "R-08"),
     (BUCKET.format("Bucket(event['name'])"), BUCKET.format("create_bucket(Bucket=event['name'])"), "R-08"),
     # an error in the else does not lead to the handler; a program that gave its exit code has answered
     (TRIED.format(limit="", error="subprocess.CalledProcessError", rest="else:\n        later.delay(folder)"),
      TRIED.format(limit="", error="subprocess.CalledProcessError", rest="").replace("    except", QUEUED), "R-14"),
-    (TRIED.format(limit="", error="subprocess.CalledProcessError", rest=""), TRIED.format(limit="", error="Exception", rest=""), "R-14"),
-    (TRIED.format(limit="", error="subprocess.CalledProcessError", rest=""),
-     TRIED.format(limit=", timeout=9", error="subprocess.CalledProcessError", rest=""), "R-14"),
     # it is looked for by a function of the file, or the receiver says that it is there
     (ASKS.format("SELECT id FROM orders WHERE id = ?"), ASKS.format("UPDATE orders SET seen = seen + 1"), "R-08 R-27"),
     (REFUSED.format(422, "print(name)"), REFUSED.format(422, "raise ValueError"), "R-08 R-16"),
@@ -402,11 +422,13 @@ PAIRS = [
      MACHINES.format("boto3.client('ecs').run_task(cluster='a')"), "R-10"),
     # only a person starts it
     (BY_HAND.format("Manual-only deployment."), BY_HAND.format("Manual of the deployment."), "R-29"),
+    # rows that are deleted first are made once, however often it is begun again
+    (RENEWED.format("Row"), RENEWED.format("Copy"), "R-08 R-27"),
     # the owner says that it is idempotent
     (
         graph("t = ShopOperator(task_id='t')", docs="This job is idempotent."),
         graph("t = ShopOperator(task_id='t')", docs="This job is not idempotent."),
-        "R-01",
+        "R-44",
     ),
 ]  # fmt: skip
 
@@ -477,10 +499,9 @@ def test_statements_of_another_file_that_was_given_are_read(tmp_path: Path) -> N
 
 
 def test_what_only_drops_by_its_name_is_less(tmp_path: Path) -> None:
-    assert told(tmp_path, "a.py", graph("t = ShopSqlOperator(task_id='t', sql=DROP_OLD)").replace("'retries': 2", "'retries': 0"))[
-        "R-44"
-    ] == ["LOW"]
-    assert told(tmp_path, "b.py", graph("t = ShopSqlOperator(task_id='t', sql=FILL)"))["R-44"] != ["LOW"]
+    dropped = graph("t = ShopSqlOperator(task_id='t', sql=DROP_OLD)").replace("'retries': 2", "'retries': 0")
+    assert "R-44" not in told(tmp_path, "a.py", dropped)
+    assert "R-44" in told(tmp_path, "b.py", graph("t = ShopSqlOperator(task_id='t', sql=FILL)"))
 
 
 def test_a_function_of_a_task_that_only_gets_is_less(tmp_path: Path) -> None:
@@ -489,8 +510,7 @@ def test_a_function_of_a_task_that_only_gets_is_less(tmp_path: Path) -> None:
 
 
 def test_the_time_for_all_attempts_ends_them(tmp_path: Path) -> None:
-    text = activity(", schedule_to_close_timeout=9").replace("from shop.activities import ship", "import requests")
-    text += "\n\nasync def ship(order):\n    requests.post('https://shop.example/orders', timeout=9)\n"
+    text = given(", schedule_to_close_timeout=9")
     assert told(tmp_path, "a.py", text)["R-02"] == ["MEDIUM"]
     assert told(tmp_path, "b.py", text.replace("schedule_to_close", "start_to_close"))["R-02"] == ["HIGH"]
 
@@ -506,7 +526,7 @@ def test_what_makes_a_view_or_something_by_its_name_only_is_less(tmp_path: Path)
     text = text.replace("ShopOperator(task_id='t')", task).replace("import ShopOperator", "import PythonOperator")
     view = told(tmp_path, "shop/a.py", text.replace("{0}", "create_prices_view"))
     made = told(tmp_path, "shop/b.py", text.replace("{0}", "create_price"))
-    assert (view["R-01"], view["R-44"], view["R-15"]) == (["MEDIUM"], ["MEDIUM"], ["LOW"])
+    assert (view["R-44"], view["R-15"], "R-01" in view) == (["MEDIUM"], ["LOW"], False)
     assert (made["R-01"], made["R-15"]) == (["HIGH"], ["LOW"])
     paid = told(tmp_path, "c.py", text.replace("{0}", "charge_order"))
     assert paid["R-15"] == ["MEDIUM"]

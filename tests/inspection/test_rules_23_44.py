@@ -214,16 +214,16 @@ def test_r44_says_what_was_not_given() -> None:
     assert only("R-44", bad) == ("R-44", "MEDIUM", "deploy", [10])
     assert text("R-44", bad) == ("./deploy.sh was not read: what it does outside, and whether doing it again is harmless, is not known.")
     assert only("R-44", flow(step("deploy", 10, POST, opaque=unread()))) == ("R-44", "MEDIUM", "deploy", [10])
-    assert only("R-44", flow(step("deploy", 10, DEPLOY, opaque=unread()))) == ("R-44", "LOW", "deploy", [10])
+    silent("R-44", flow(step("deploy", 10, DEPLOY, opaque=unread())))
     assert only("R-44", flow(step("deploy", 10, DEPLOY, opaque=unread(), gate=approval()))) == ("R-44", "MEDIUM", "deploy", [10])
 
 
-def test_r44_is_low_where_little_can_be_in_it() -> None:
-    assert only("R-44", flow(step("install", 10, opaque=unread(), extra={"handed": "nothing"}))) == ("R-44", "LOW", "install", [10])
+def test_r44_says_nothing_where_little_can_be_in_it() -> None:
+    silent("R-44", flow(step("install", 10, opaque=unread(), extra={"handed": "nothing"})))
     gated = step("install", 10, opaque=unread(), extra={"handed": "nothing"}, gate=approval())
     assert only("R-44", flow(gated))[1] == "MEDIUM"
     server = step("server", 10, POST, opaque=unread())
-    assert only("R-44", flow(replace(server, extra={"serves": "true"})))[1] == "LOW"
+    silent("R-44", flow(replace(server, extra={"serves": "true"})))
     inferred = replace(LOOK, certain=False)
     silent("R-44", flow(step("list", 10, inferred, opaque=unread(), repeaters=(RETRY,))))  # it is called a look
 
@@ -301,10 +301,14 @@ def test_r32_an_answer_to_the_one_who_has_written_is_worth_knowing() -> None:
     assert only("R-32", flow(step("answer", 10, answer), triggers=(trigger(Starting.EVENT),)))[1] == "MEDIUM"
 
 
-def test_r44_a_function_that_is_called_create_is_a_remark() -> None:
-    for kind, severity in ((Kind.CREATE, "LOW"), (Kind.NOTIFY, "MEDIUM")):
+def test_r44_that_a_function_is_called_create_is_not_enough() -> None:
+    for kind in (Kind.CREATE, Kind.NOTIFY):
         named = effect(kind, repeat=Repeat.UNKNOWN, told="shop.api.create_it()", certain=False)
-        assert only("R-44", flow(step("call", 10, named, opaque=Unread("shop.api", "why", span(10)))))[1] == severity
+        call = flow(step("call", 10, named, opaque=Unread("shop.api", "why", span(10))))
+        if kind is Kind.CREATE:
+            silent("R-44", call)
+        else:
+            assert only("R-44", call)[1] == "MEDIUM"
 
 
 def test_r44_a_function_that_only_computes_by_its_name_is_less() -> None:
@@ -525,10 +529,10 @@ def test_r37_a_restart_does_it_once_more(does: Any, severity: str) -> None:
     assert findings(RULES["R-37"], bad)[0].facts[1] == Fact(span(82), "restart: always")
 
 
-def test_r37_a_program_that_was_not_given_is_not_known() -> None:
+def test_r37_a_program_that_was_not_given_is_told_by_r44() -> None:
     bad = flow(step("charge", 10, opaque=unread(), repeaters=(RESTART,)))
-    assert only("R-37", bad) == ("R-37", "MEDIUM", "charge", [10, 82])
-    assert text("R-37", bad) == "The program is started again after a failure; what charge does outside was not given to be read."
+    silent("R-37", bad)
+    assert only("R-44", bad) == ("R-44", "HIGH", "charge", [10, 82])
 
 
 def test_r37_credits_harmless_work_and_leaves_defaults_to_their_rule() -> None:

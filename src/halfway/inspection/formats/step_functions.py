@@ -29,6 +29,7 @@ from halfway.inspection.model import (
     Trigger,
     Undo,
 )
+from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node, Source
 
 NAME = "step-functions"
@@ -216,6 +217,7 @@ def _task(state: State, machine: Machine, found: _Found, given: Given, order: in
     )
     extra = {
         "resource": resource.text,
+        "comment": quoted(node.get("Comment").text),
         "branch": "failure" if state.name in machine.failing else "",
         "limit": "whole" if whole or final else "",
         "answered": "by errors of its own" if _own_errors(state) else "",

@@ -40,8 +40,8 @@ SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UN
 
 def exposed(step: Step) -> bool:
     """Whether a repeat has, or may have, a second effect that nothing tells from the first."""
-    if "queued" in step.extra:
-        return False  # the task that it queues was given, and its second time is told there
+    if "queued" in step.extra or is_unread(step):
+        return False  # the task that it queues was given, and its second time is told there; of what was not given R-44 tells
     return repeatability(step) in (Repeatable.NO, Repeatable.UNKNOWN) and not identified(step)
 
 
@@ -58,6 +58,16 @@ def kinds(step: Step) -> frozenset[Kind]:
 def only_tells(step: Step) -> bool:
     """Whether it does nothing but tell people."""
     return kinds(step) == frozenset({Kind.NOTIFY})
+
+
+def is_unread(step: Step) -> bool:
+    """Whether what it does is in a part that was not given, and nothing else tells: one rule says so, and the others do not guess."""
+    return step.opaque is not None and kinds(step) == frozenset({Kind.UNKNOWN})
+
+
+def is_message(step: Step) -> bool:
+    """Whether it is there to tell somebody, also where the part that tells was not given."""
+    return Kind.NOTIFY in kinds(step) and kinds(step) <= {Kind.NOTIFY, Kind.UNKNOWN}
 
 
 def tells_team(step: Step) -> bool:

@@ -30,5 +30,6 @@ def works_only(step: Step) -> bool:
 
 
 def called(step: Step) -> str:
-    """What the step and the part are called."""
-    return f"{step.name} {step.opaque.what if step.opaque is not None else ''}"
+    """What the step and the part are called, and how the words begin by which the file explains it."""
+    said = " ".join(step.extra.get("comment", "").split()[:3])
+    return f"{step.name} {step.opaque.what if step.opaque is not None else ''} {said}".rstrip()

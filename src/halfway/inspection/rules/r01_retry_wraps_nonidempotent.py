@@ -8,28 +8,19 @@ from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Step
 from halfway.inspection.rules.common import OFFICIAL, again_at, exposed, found, is_logged, is_row, kinds, retries, tells_team
-from halfway.inspection.rules.quiet import works_only
 
 TWICE = "{what} is tried again when its answer is lost, carries nothing by which the receiver knows it again, and then happens twice."
 UNKNOWN = "{what} is tried again when its answer is lost; whether it then happens twice is not known."
 DELETED = frozenset({Kind.DELETE})
-UNKNOWN_ONLY = frozenset({Kind.UNKNOWN})
 GRAVE = frozenset({Kind.NOTIFY, Kind.CREATE, Kind.AGENT})
 
 
 def check(case: Case) -> Iterator[Finding]:
     for step in case.ways.outward():
         retry = next((one for one in retries(step) if one.after_timeout), None)
-        if step.opaque is not None and _is_said_harmless(step):
-            continue  # that it was not read is told by R-44
         if retry is not None and exposed(step) and kinds(step) != DELETED:  # what is gone is not deleted twice
             text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
             yield found(RULE.id, _severity(step), step, text, *again_at(retry, step))
-
-
-def _is_said_harmless(step: Step) -> bool:
-    """Whether the file says that a part that was not given may be repeated, or calls it after working on what it is given."""
-    return step.extra.get("said") == "idempotent" or (kinds(step) <= UNKNOWN_ONLY and step.gate is None and works_only(step))
 
 
 def _severity(step: Step) -> Severity:

@@ -19,8 +19,10 @@ def check(case: Case) -> Iterator[Finding]:
     ways = case.ways
     for step in ways.outward():
         retry = next(retries(step), None)
-        if retry is None or not exposed(step):
+        if retry is None or not exposed(step) or "replaced" in step.extra:
             continue
+        if retry.narrow and not retry.after_timeout:
+            continue  # errors of one's own are raised by what is looked at here, and not by a call that goes wrong
         later = next(
             (one for one in ways.after(step) if _shares(step, one) and stops(one) and _raises(one, retry)),
             None,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Receiver, Repeat, Step
-from halfway.inspection.rules.common import found, kinds, line, only_tells, outward, stops, tells_team, told
+from halfway.inspection.rules.common import found, is_message, is_unread, kinds, line, only_tells, outward, stops, tells_team, told
 
 CUSTOMER = "When {later} fails, or is never reached, a customer has been told by {what} already, and a repeat tells it again."
 TEAM = "When {later} fails, or is never reached, the team has been told by {what} already, and a repeat tells it again."
@@ -37,9 +37,9 @@ def _is_told_of(later: Step) -> bool:
     """What a message may speak of: not another message, and not the mark that it is sent, also where that is one at a mail."""
     if later.effect is not None and _TIDIED.search(later.effect.told):
         return False
-    if "logs" in later.extra:
+    if "logs" in later.extra or is_unread(later) or is_message(later):
         return False
-    return outward(later) and stops(later) and not only_tells(later) and not later.marks & {Mark.CLAIM, Mark.CURSOR}
+    return outward(later) and stops(later) and not later.marks & {Mark.CLAIM, Mark.CURSOR}
 
 
 def _is_inside(step: Step) -> bool:

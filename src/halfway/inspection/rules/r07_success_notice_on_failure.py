@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Mark, OnError, Step, When
-from halfway.inspection.rules.common import found, line, outward, told
+from halfway.inspection.model import Mark, OnError, Receiver, Step, When
+from halfway.inspection.rules.common import found, is_message, line, outward, told
 from halfway.inspection.ways import Ways
 
 INFERENCE = "{what} is reached when {failed} has failed, too, and then says that it is done."
@@ -19,7 +19,7 @@ _TRUE = re.compile(r"\b(?:success\(\)|outcome|conclusion|job\.status|\.result)\b
 
 def check(case: Case) -> Iterator[Finding]:
     ways = case.ways
-    fallible = [one for one in ways.outward() if one.fallible]
+    fallible = [one for one in ways.outward() if one.fallible and not _is_aside(one)]
     for notice in ways.outward():
         if not notice.marks & {Mark.SUCCESS_NOTICE, Mark.CLAIM} or _TRUE.search(f"{notice.condition}\n{notice.quote}"):
             continue
@@ -28,6 +28,11 @@ def check(case: Case) -> Iterator[Finding]:
         failed = next((one for one in fallible if one.id != notice.id and _passes(ways, one, notice)), None)
         if failed is not None:
             yield found(RULE.id, Severity.HIGH, notice, INFERENCE, line(failed), failed=failed.name)
+
+
+def _is_aside(step: Step) -> bool:
+    """Whether it only tells somebody who is no customer how far it is: no later message is about that."""
+    return is_message(step) and step.effect is not None and step.effect.receiver is not Receiver.CUSTOMER
 
 
 def _passes(ways: Ways, failed: Step, notice: Step) -> bool:
@@ -42,11 +47,12 @@ def _passes(ways: Ways, failed: Step, notice: Step) -> bool:
 
 
 def _is_told_of_failure(ways: Ways, failed: Step, notice: Step) -> bool:
-    """Whether a failure leads to it without the same being tried once more, or done in another way, before."""
+    """Whether a failure leads to it without the same being tried once more, done in another way, or a new round begun, before."""
     if not ways.is_failing(failed, notice):
         return False
     alike = {one.id for one in ways.outward() if "told" in one.extra and one.extra["told"] == failed.extra.get("told")}
-    return notice.id in ways.failing_around(failed, alike | {failed.id})
+    before = {one.id for one in ways.steps if ways.is_after(one, failed) and not ways.is_aside(one)}
+    return notice.id in ways.failing_around(failed, (alike | before | {failed.id}) - {notice.id})
 
 
 RULE = Rule(

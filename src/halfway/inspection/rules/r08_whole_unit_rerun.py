@@ -49,6 +49,7 @@ def check(case: Case) -> Iterator[Finding]:
             kinds(step) == FILE
             or told(step).startswith(("DELETE ", "PUT "))
             or Mark.FAILURE_NOTICE in step.marks
+            or "replaced" in step.extra
             or (by_hand and is_command(step))
             or (is_queued(step) and Mark.IN_LOOP in step.marks)
         ):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Kind, Mark, OnError, Receiver, Repeat, Step
-from halfway.inspection.rules.common import again_at, answers, exposed, found, kinds, line, outward, retries, tells_team, told
+from halfway.inspection.rules.common import again_at, answers, exposed, found, is_command, kinds, line, outward, retries, tells_team, told
 from halfway.inspection.ways import Ways
 
 RETRIED = "{what} is taken for failed after {seconds} seconds and done again, though it may have happened."
@@ -25,6 +25,7 @@ def check(case: Case) -> Iterator[Finding]:
             or step.effect is None
             or step.effect.repeat is Repeat.SAFE
             or kinds(step) == FILE
+            or is_command(step)  # of what nobody knows it cannot be said that it is taken for not done
             or not _NAMED.search(told(step))
         ):
             continue

@@ -11,15 +11,13 @@ from halfway.inspection.rules.common import OFFICIAL, again, again_at, exposed, 
 
 TWICE = "The program is started again after a failure, and {what} then happens once more."
 UNKNOWN = "The program is started again after a failure; whether {what} then has a second effect is not known."
-UNREAD = "The program is started again after a failure; what {what} does outside was not given to be read."
 
 
 def check(case: Case) -> Iterator[Finding]:
     ways = case.ways
     for step in ways.steps:
-        unread = step.opaque is not None and step.effect is None
         restart = next((one for one in again(step, Repeating.RESTART) if _is_written(one)), None)
-        if restart is not None and "serves" not in step.extra and (unread or (outward(step) and exposed(step))):
+        if restart is not None and "serves" not in step.extra and outward(step) and exposed(step):
             severity, text = _judged(step)
             yield found(RULE.id, severity, step, text, *again_at(restart, step))
 
@@ -30,8 +28,6 @@ def _is_written(restart: Repeater) -> bool:
 
 
 def _judged(step: Step) -> tuple[Severity, str]:
-    if step.effect is None:
-        return Severity.MEDIUM, UNREAD
     known = repeatability(step) is Repeatable.NO
     return Severity.HIGH if known or kinds(step) & OFFICIAL else Severity.MEDIUM, TWICE if known else UNKNOWN
 

@@ -23,6 +23,8 @@ def check(case: Case) -> Iterator[Finding]:
         # What was not read is the question of R-44.
         if repeat is None or known or step.opaque is not None or not exposed(step) or step.known_by is not None:
             continue
+        if "replaced" in step.extra:
+            continue  # whoever begins again deletes them first
         if is_logged(step):
             continue  # that it has come twice is what a log is there to tell
         text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN

@@ -31,21 +31,27 @@ def check(case: Case) -> Iterator[Finding]:
     for step in ways.steps:
         if step.opaque is None or "gone" in step.extra or tells_team(step) or _only_reads(step) or _PRETENDS.search(called(step)):
             continue
+        if not _is_grave(step):
+            continue
         finding, before = _at(case.flow, step, step.opaque), gravest.get(step.opaque.what)
         if before is None or (finding.severity, _is_handed_more(step)) > (before[0].severity, before[1]):
             gravest[step.opaque.what] = finding, _is_handed_more(step)
     yield from (finding for finding, _ in gravest.values())
 
 
+def _is_grave(step: Step) -> bool:
+    """Whether what it does may concern somebody; that any other part was not read stands on the card, and is no weakness."""
+    # That a function is called create does not say that what it makes concerns anybody.
+    made = not any(one.automatic for one in again(step)) and named_only(step) and Kind.CREATE in kinds(step) and kinds(step) <= MADE
+    quiet = kinds(step) <= UNKNOWN and step.gate is None and is_quiet(step)
+    return not made and not quiet and _is_consequential(step)
+
+
 def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
     safe = step.guard is not None or step.extra.get("said") == "idempotent"  # a repeat does not get there, or the file says it is none
     repeat = next((one for one in again(step) if one.automatic and not safe), None)
-    # That a function is called create does not say that what it makes concerns anybody.
-    made = repeat is None and named_only(step) and Kind.CREATE in kinds(step) and kinds(step) <= MADE
-    quiet = kinds(step) <= UNKNOWN and step.gate is None and is_quiet(step)
-    grave = not made and not quiet and _is_consequential(step)
     repeated = repeated_at(flow, repeat, step) if repeat is not None else ()
-    severity = Severity.LOW if not grave else Severity.HIGH if repeat is not None and _is_likely(repeat, step) else Severity.MEDIUM
+    severity = Severity.HIGH if repeat is not None and _is_likely(repeat, step) else Severity.MEDIUM
     text = ONCE if repeat is None else AGAIN
     return found(RULE.id, severity, step, text, place(unread.span, step), *repeated, unread=quoted(unread.what, 80))
 

@@ -77,7 +77,7 @@ _SAYING_TOOL = re.compile(
     r"|Bash\(gh (?:pr|issue) comment\b[^()]*\))$"
 )
 _OUTCOME = re.compile(r"\b(?:needs\.(?:[\w-]+|\*)\.result|job\.status|steps\.[\w-]+\.(?:outcome|conclusion))\b")
-_EITHER_WAY = re.compile(r"\balways\(\)|!\s*cancelled\(\)|\bfailure\(\)")
+EITHER_WAY = re.compile(r"\balways\(\)|!\s*cancelled\(\)|\bfailure\(\)")
 _TELLS = re.compile(r"(?i)issue|notif|slack|discord|telegram|teams|mail|alert")
 _REQUESTS = {"fjogeleit/http-request-action": "POST", "satak/webrequest-action": "GET", "joelwmale/webhook-action": "POST"}
 """Actions that send one request, with the method that they take where none is given."""
@@ -175,7 +175,7 @@ def _told_of_failure(uses: str, given: Mapping[str, str], frame: Frame) -> froze
 
 
 def _reached_after_failure(frame: Frame) -> bool:
-    return frame.when is not When.SUCCESS or _EITHER_WAY.search(frame.condition) is not None
+    return frame.when is not When.SUCCESS or EITHER_WAY.search(frame.condition) is not None
 
 
 def _tools(effect: Effect, arguments: str, frame: Frame) -> dict[str, str]:

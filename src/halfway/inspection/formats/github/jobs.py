@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.bash.frame import Frame
-from halfway.inspection.formats.github.actions import HERE, beside
+from halfway.inspection.formats.github.actions import EITHER_WAY, HERE, beside
 from halfway.inspection.formats.github.expressions import Job, never, when
 from halfway.inspection.formats.github.handing import called_with, has_secret, sources
 from halfway.inspection.formats.github.inputs import Broken
@@ -25,6 +25,8 @@ _CLUSTER = re.compile(
 )
 _EXAMPLE = re.compile(r"\bcp\s+\S*\.env\.(?:example|sample|test|ci)\s+\S*\.env\b")  # what it names stands beside it on the machine
 _DOCKER_AWAY = re.compile(r"DOCKER_HOST|\bdocker context\b|\bssh://|--context\b|\bdocker (?:-H|--host)\b")
+_OF_THE_START = re.compile(r"\bgithub\.(?:ref\b|ref_type\b|event_name\b)")
+MOST_NEEDED = 50  # jobs whose conditions are passed on
 MOST_CALLS = 4  # workflows within one another
 TOO_DEEP = "{what} is more than four workflows deep"
 
@@ -122,7 +124,7 @@ def _frame(job: Job, calling: Calling) -> Frame:
         timeout_known=calling.limited,
         ends_after=ENDS_AFTER,
         on_error=OnError.STOP,
-        condition=" && ".join(part for part in (calling.condition, " ".join(safe(condition).split())) if part),
+        condition=" && ".join(part for part in (calling.condition, *_passed_on(job), " ".join(safe(condition).split())) if part),
         when=_inherited(condition),
         gate=gate,
         needs=job.needs(condition),
@@ -132,6 +134,21 @@ def _frame(job: Job, calling: Calling) -> Frame:
         followed=(calling.source.path,),
         extra=_extra(job, matrix),
     )
+
+
+def _passed_on(job: Job) -> Iterator[str]:
+    """What the jobs that it needs ask of the start of the run: where one of them is left out, so is this one."""
+    seen, waiting = set[str](), [job]
+    while waiting and len(seen) < MOST_NEEDED:
+        one = waiting.pop()
+        asked = " ".join(safe(one.node.get("if").text).split())
+        if EITHER_WAY.search(asked):
+            continue  # it is done whatever became of those that it needs
+        if one is not job and _OF_THE_START.search(asked) and "||" not in asked:
+            yield asked
+        names = {need.text for need in one.node.get("needs").each()} & job.jobs.keys() - seen
+        seen |= names
+        waiting.extend(job.jobs[name] for name in sorted(names))
 
 
 def _inherited(condition: str) -> When:

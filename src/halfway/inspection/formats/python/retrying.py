@@ -197,12 +197,6 @@ def never_ends(node: ast.For | ast.AsyncFor | ast.While) -> bool:
     return not any(isinstance(one, (ast.Break, ast.Return)) or _exits(one) for part in node.body for one in ast.walk(part))
 
 
-def only_exit_codes(node: ast.Try | ast.TryStar, frame: Frame) -> bool:
-    """Whether nothing but the exit code of a program leads to the handlers."""
-    names = [dotted(handler.type, frame) if handler.type is not None else "" for handler in node.handlers]
-    return bool(names) and all(one.endswith("CalledProcessError") for one in names)
-
-
 def _exits(node: ast.AST) -> bool:
     match node:
         case (

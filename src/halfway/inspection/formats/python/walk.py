@@ -14,14 +14,14 @@ from halfway.inspection.formats.python.frames import GAP, Frame, calls, dotted, 
 from halfway.inspection.formats.python.guards import guarded, is_transaction, lookup, refusal_heeded, settled
 from halfway.inspection.formats.python.marks import claim, harmless
 from halfway.inspection.formats.python.names import Function, Module, Program, is_own
+from halfway.inspection.formats.python.replacing import emptied, filled
 from halfway.inspection.knowledge import Knowledge
-from halfway.inspection.model import Fact, Gate, Kind, Mark, OnError, Repeat, Repeater, Repeating, Span, Unread, When
+from halfway.inspection.model import Fact, Gate, Mark, OnError, Repeat, Repeater, Repeating, Span, Unread, When
 
 DEEPEST = 5  # calls into calls
 MOST = 2_000  # things found in one automation
 MOST_EDGES = 4_000  # beyond these, only what was found last leads on
 NEAREST = 15
-_LOCAL = frozenset({Kind.UNKNOWN})
 Tips = frozenset[tuple[int, When]]
 
 
@@ -93,6 +93,7 @@ class Walk:
     edges: dict[tuple[int, int], When] = field(default_factory=dict[tuple[int, int], When])
     tips: Tips = frozenset()
     statement: ast.stmt = field(default_factory=ast.Pass)
+    _emptied: dict[str, Around] = field(default_factory=dict[str, Around])  # tables, with where their rows are deleted
     _returned: set[tuple[int, When]] = field(default_factory=set[tuple[int, When]])
     _tries: int = 0
     _entered: int = 0
@@ -192,7 +193,6 @@ class Walk:
         on_error = handling(node, around.frame, around.on_error)
         self.body(node.body, replace(around, on_error=on_error, tries=(*around.tries, number)))
         tried = range(start, len(self.found))
-        self._answered(node, tried, around.frame)
         self.body(node.orelse, around)  # an error in it does not lead to the handlers
         after, done = self.tips, range(start, len(self.found))
         failing = {(one, When.ERROR) for one in tried if self.found[one].marks.isdisjoint({Mark.RECOVERY})} or set(before)
@@ -204,16 +204,6 @@ class Walk:
         if node.finalbody:
             self.tips = frozenset((one, When.ALWAYS) for one, _ in after) | frozenset((one, When.ALWAYS) for one in done)
             self.body(node.finalbody, around)
-
-    def _answered(self, node: ast.Try | ast.TryStar, tried: range, frame: Frame) -> None:
-        """Marks the programs of which nothing more is known whose failure is handled by their exit code alone: they have answered."""
-        if not retrying.only_exit_codes(node, frame):
-            return
-        for index in tried:
-            one = self.found[index]
-            local = one.seen is not None and one.seen.effect.kinds == _LOCAL
-            if local and isinstance(one.node, ast.Call) and keyword(one.node, "timeout") is None:
-                self.found[index] = replace(one, extra=(*one.extra, ("answered", "exit code")))
 
     # ── expressions ──
 
@@ -231,10 +221,11 @@ class Walk:
         if target is not None and self.follow(*target, call, around):
             return
         seen = recognised(call, around.frame, self.knowledge)
+        extra = self._replacing(call, name, around)
         for one in seen:
             opaque = None if one.effect.certain else _not_given(call, name, around.frame)
-            known = self._heeding(call, one, around)
-            self.add(Found(node=call, statement=self.statement, around=known, name=_short(name, around.frame), seen=one, opaque=opaque))
+            known, short = self._heeding(call, one, around), _short(name, around.frame)
+            self.add(Found(node=call, statement=self.statement, around=known, name=short, seen=one, opaque=opaque, extra=extra))
         if seen:
             return
         for handed in _handed(call, name):
@@ -243,6 +234,17 @@ class Walk:
                 return
         if not harmless(call, name, around.frame):
             self.add(Found(node=call, statement=self.statement, around=around, name=_short(name, around.frame)))
+
+    def _replacing(self, call: ast.Call, name: str, around: Around) -> tuple[tuple[str, str], ...]:
+        """Whether the rows that a call makes were deleted before, by whoever does it again from the beginning as well."""
+        gone, made = emptied(call, name, around.frame), filled(call, name, around.frame)
+        if gone and not around.handles:
+            self._emptied.setdefault(gone, around)
+        before = self._emptied.get(made) if made else None
+        if before is None or before.scope != around.scope or not around.condition.startswith(before.condition):
+            return ()
+        loops = before.frame.repeaters
+        return (("replaced", "true"),) if around.frame.repeaters[: len(loops)] == loops else ()
 
     def _heeding(self, call: ast.Call, seen: Seen, around: Around) -> Around:
         """The same with a guard, where the receiver says that it is there already and the file goes on."""
