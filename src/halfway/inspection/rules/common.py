@@ -21,6 +21,9 @@ from halfway.inspection.model import (
 )
 from halfway.inspection.quoting import quoted
 
+UNKNOWN_ONLY = frozenset({Kind.UNKNOWN})
+"""What is done outside by something of which nobody knows what it does."""
+
 OFFICIAL = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 """Where a second effect costs somebody money, stock or a right."""
 
@@ -62,7 +65,7 @@ def only_tells(step: Step) -> bool:
 
 def is_unread(step: Step) -> bool:
     """Whether what it does is in a part that was not given, and nothing else tells: one rule says so, and the others do not guess."""
-    return step.opaque is not None and kinds(step) == frozenset({Kind.UNKNOWN})
+    return step.opaque is not None and kinds(step) == UNKNOWN_ONLY
 
 
 def is_message(step: Step) -> bool:
@@ -102,7 +105,7 @@ def is_same_call(step: Step, other: Step) -> bool:
 
 def is_command(step: Step) -> bool:
     """Whether it is a command of which nothing more is known; one that asks somebody else goes wrong for other reasons."""
-    return kinds(step) == frozenset({Kind.UNKNOWN}) and _REQUEST.match(told(step)) is None
+    return kinds(step) == UNKNOWN_ONLY and _REQUEST.match(told(step)) is None
 
 
 def is_by_hand(flow: Flow) -> bool:

@@ -18,15 +18,10 @@ QUIETED = frozenset({"said", "local", "written"})  # the file says that it is sa
 
 
 def is_quiet(step: Step) -> bool:
-    """Whether its name, its owner's words or what it is handed let nobody expect much: that it was not read is still worth a remark."""
+    """Whether its name, its owner's words or what it is handed let nobody expect much."""
     name = called(step)
     watches = "hook" in step.extra and _WATCHES.search(name) is not None
-    return watches or not QUIETED.isdisjoint(step.extra) or works_only(step)
-
-
-def works_only(step: Step) -> bool:
-    """Whether it is called after working on what it is given."""
-    return _QUIET.search(called(step)) is not None
+    return watches or not QUIETED.isdisjoint(step.extra) or _QUIET.search(name) is not None
 
 
 def called(step: Step) -> str:

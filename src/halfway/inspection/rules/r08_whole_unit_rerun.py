@@ -8,6 +8,7 @@ from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeat, Repeater, Repeating, Step
 from halfway.inspection.rules.common import (
+    UNKNOWN_ONLY,
     again,
     again_at,
     exposed,
@@ -31,7 +32,6 @@ REMARKS = ("github.comment", "slack.", "discord.", "teams.", "googlechat.", "mat
 """What is said a second time in a channel is seen to be so."""
 DELETED = frozenset({Kind.DELETE})
 FILE = frozenset({Kind.FILE})
-UNKNOWN_KIND = frozenset({Kind.UNKNOWN})
 GONE = "When {later} fails, running {unit} again is refused at {what}, which finds nothing any more, and never reaches {later}."
 UNKNOWN = "When {later} fails, running {unit} again does {what} again; whether that has a second effect is not known."
 
@@ -102,7 +102,7 @@ def _severity(step: Step) -> Severity:
     if repeatability(step) is Repeatable.NO:
         remark = step.effect is not None and step.effect.action.startswith(REMARKS)
         return Severity.LOW if is_queued(step) else Severity.MEDIUM if remark else Severity.HIGH
-    return Severity.LOW if kinds(step) == UNKNOWN_KIND else Severity.MEDIUM
+    return Severity.LOW if kinds(step) == UNKNOWN_ONLY else Severity.MEDIUM
 
 
 RULE = Rule(

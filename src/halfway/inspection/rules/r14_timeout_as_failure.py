@@ -7,13 +7,26 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Kind, Mark, OnError, Receiver, Repeat, Step
-from halfway.inspection.rules.common import again_at, answers, exposed, found, is_command, kinds, line, outward, retries, tells_team, told
+from halfway.inspection.rules.common import (
+    UNKNOWN_ONLY,
+    again_at,
+    answers,
+    exposed,
+    found,
+    is_command,
+    kinds,
+    line,
+    outward,
+    retries,
+    tells_team,
+    told,
+)
 from halfway.inspection.ways import Ways
 
 RETRIED = "{what} is taken for failed after {seconds} seconds and done again, though it may have happened."
 BOOKED = "When the answer of {what} is lost, {then} follows as if it had not happened; nothing looks first."
 _NAMED = re.compile(r"\w")  # a command of which no word stands in the file is none to speak of
-FILE, UNKNOWN = frozenset({Kind.FILE}), frozenset({Kind.UNKNOWN})
+FILE = frozenset({Kind.FILE})
 BOOKS = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION, Kind.DELETE, Kind.NOTIFY})
 
 
@@ -35,12 +48,12 @@ def check(case: Case) -> Iterator[Finding]:
         retry = next((one for one in retries(step) if one.after_timeout and not within), None)
         if then is not None:
             # Who has written is told that it went wrong, and asks again.
-            mild = kinds(step) == UNKNOWN or answers(case.flow, then)
+            mild = kinds(step) == UNKNOWN_ONLY or answers(case.flow, then)
             severity = Severity.MEDIUM if mild else Severity.HIGH
             yield found(RULE.id, severity, step, BOOKED, line(then), then=then.name)
         elif step.timeout is not None and retry is not None and exposed(step):
             facts: tuple[Fact, ...] = (*(fact for fact in step.facts if "timeout" in fact.span.at), *again_at(retry, step))
-            severity = Severity.MEDIUM if kinds(step) == UNKNOWN or tells_team(step) else Severity.HIGH
+            severity = Severity.MEDIUM if kinds(step) == UNKNOWN_ONLY or tells_team(step) else Severity.HIGH
             yield found(RULE.id, severity, step, RETRIED, *facts, seconds=f"{step.timeout:g}")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Flow, Kind, Repeater, Repeating, Step, Unread
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import again, found, kinds, named_only, outward, place, tells_team
+from halfway.inspection.rules.common import UNKNOWN_ONLY, again, found, kinds, named_only, outward, place, tells_team
 from halfway.inspection.rules.delivering import repeated_at
 from halfway.inspection.rules.quiet import called, is_quiet
 
@@ -21,7 +21,6 @@ _COMPUTES = re.compile(r"(?i)metric|generat|format|build(?:list|batch)|planner|c
 
 _PRETENDS = re.compile(r"(?i)(?:^|[\s_:${./-])(?:mock|dummy|fake|stub|noop|no-op)")
 MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
-UNKNOWN = frozenset({Kind.UNKNOWN})
 _CLEARS = re.compile(r"(?i)delete|remove|purge|clean")
 
 
@@ -43,7 +42,7 @@ def _is_grave(step: Step) -> bool:
     """Whether what it does may concern somebody; that any other part was not read stands on the card, and is no weakness."""
     # That a function is called create does not say that what it makes concerns anybody.
     made = not any(one.automatic for one in again(step)) and named_only(step) and Kind.CREATE in kinds(step) and kinds(step) <= MADE
-    quiet = kinds(step) <= UNKNOWN and step.gate is None and is_quiet(step)
+    quiet = kinds(step) <= UNKNOWN_ONLY and step.gate is None and is_quiet(step)
     return not made and not quiet and _is_consequential(step)
 
 

@@ -55,7 +55,7 @@ _VERBS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     ),
 )
 _NO_OUTSIDE = re.compile(
-    r"^(self\.)?(logger|log|logging|LOG|LOGGER|np|pd|plt|st|queue|q|loop|parser|ws|websocket|sock|generator|gen|conn|pipe)$"
+    r"^prefect\.artifacts$|^(self\.)?(logger|log|logging|LOG|LOGGER|np|pd|plt|st|queue|q|loop|parser|ws|websocket|sock|generator|gen|conn|pipe)$"
 )
 
 
@@ -195,10 +195,12 @@ def is_command(name: str) -> bool:
 
 
 def _commanded(call: ast.Call, frame: Frame, knowledge: Knowledge) -> list[Effect]:
-    words = command_words(call, frame)
+    words, called = command_words(call, frame), unknown("", dotted(call.func, frame))
     if not words:
-        return [unknown("", dotted(call.func, frame))]
-    return [effect for one in words if (effect := _command(one, knowledge)) is not None]
+        return [called]
+    # A command of which no word stands in the file is called after the call that starts it.
+    found = (_command(one, knowledge) if any(word.strip(GAP) for word in one) else called for one in words)
+    return [effect for effect in found if effect is not None]
 
 
 def _command(words: Sequence[str], knowledge: Knowledge) -> Effect | None:
