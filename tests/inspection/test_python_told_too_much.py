@@ -324,7 +324,6 @@ def steps(folder: Path, text: str) -> tuple[Step, ...]:
 RENEWED = """
 from celery import shared_task
 from shop.models import Copy, Row
-import requests
 
 def _clear(shop):
     {}.objects.filter(shop=shop).delete()
@@ -334,7 +333,6 @@ def renew(shop):
     _clear(shop)
     for part in parts(shop):
         Row.objects.bulk_create(part)
-    requests.post("https://shop.example/renewed", timeout=9)
 """
 PAIRS = [
     # one and the same call is not before itself
@@ -406,7 +404,6 @@ PAIRS = [
     (activity("", "mcp_list_tools"), activity("", "mcp_call_tools"), "R-44 R-15"),
     (SIGNS_IN.format("createSession", "password"), SIGNS_IN.format("createSession", "item"), "R-08"),
     (SIGNS_IN.format("auth/login", "password"), SIGNS_IN.format("users", "password"), "R-08"),
-    (BUCKET.format("Bucket(event['name'])"), BUCKET.format("create_bucket(Bucket=event['name'])"), "R-08"),
     # an error in the else does not lead to the handler; a program that gave its exit code has answered
     (TRIED.format(limit="", error="subprocess.CalledProcessError", rest="else:\n        later.delay(folder)"),
      TRIED.format(limit="", error="subprocess.CalledProcessError", rest="").replace("    except", QUEUED), "R-14"),
@@ -423,7 +420,7 @@ PAIRS = [
     # only a person starts it
     (BY_HAND.format("Manual-only deployment."), BY_HAND.format("Manual of the deployment."), "R-29"),
     # rows that are deleted first are made once, however often it is begun again
-    (RENEWED.format("Row"), RENEWED.format("Copy"), "R-08 R-27"),
+    (RENEWED.format("Row"), RENEWED.format("Copy"), "R-27 R-39"),
     # the owner says that it is idempotent
     (
         graph("t = ShopOperator(task_id='t')", docs="This job is idempotent."),
@@ -520,6 +517,11 @@ def test_a_wait_for_each_next_thing_is_meant(tmp_path: Path) -> None:
     assert told(tmp_path, "b.py", WAITS.format("self.open"))["R-15"] == ["MEDIUM"]
 
 
+@pytest.mark.parametrize(("call", "effects"), [("Bucket(event['name'])", 1), ("create_bucket(Bucket=event['name'])", 2)])
+def test_a_handle_is_no_request(tmp_path: Path, call: str, effects: int) -> None:
+    assert len([one for one in steps(tmp_path, BUCKET.format(call)) if one.effect is not None]) == effects
+
+
 def test_what_makes_a_view_or_something_by_its_name_only_is_less(tmp_path: Path) -> None:
     text = "from shop.tables import {0}\n" + dag("DAG('a', default_args={'retries': 2})", "ShopOperator(task_id='t')")
     task = "PythonOperator(task_id='t', python_callable=lambda: {0}())"
@@ -527,7 +529,7 @@ def test_what_makes_a_view_or_something_by_its_name_only_is_less(tmp_path: Path)
     view = told(tmp_path, "shop/a.py", text.replace("{0}", "create_prices_view"))
     made = told(tmp_path, "shop/b.py", text.replace("{0}", "create_price"))
     assert (view["R-44"], view["R-15"], "R-01" in view) == (["MEDIUM"], ["LOW"], False)
-    assert (made["R-01"], made["R-15"]) == (["HIGH"], ["LOW"])
+    assert (made["R-44"], made["R-15"], "R-01" in made) == (["HIGH"], ["LOW"], False)
     paid = told(tmp_path, "c.py", text.replace("{0}", "charge_order"))
     assert paid["R-15"] == ["MEDIUM"]
 

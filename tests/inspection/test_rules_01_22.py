@@ -336,7 +336,6 @@ def test_r07_is_silent_when_the_message_asks_for_the_outcome_or_tells_it() -> No
         (PAY, "BLOCKER", "a second time"),
         (STOCK, "BLOCKER", "a second time"),
         (TICKET, "HIGH", "a second time"),
-        (effect(Kind.CREATE, repeat=Repeat.UNKNOWN), "MEDIUM", "not known"),
         (POST, "LOW", "not known"),
     ],
 )
@@ -344,6 +343,11 @@ def test_r08_running_a_unit_again_repeats_its_earlier_effects(does: Any, severit
     bad = flow(step("first", 10, does, identity=KEYLESS, repeaters=(RERUN,)), step("second", 12, TICKET, repeaters=(RERUN,)))
     assert only("R-08", bad) == ("R-08", severity, "first", [10, 12, 81])
     assert word in text("R-08", bad)
+
+
+def test_r08_what_may_be_harmless_is_not_enough() -> None:
+    made = effect(Kind.CREATE, repeat=Repeat.UNKNOWN)
+    silent("R-08", flow(step("first", 10, made, identity=KEYLESS, repeaters=(RERUN,)), step("second", 12, TICKET, repeaters=(RERUN,))))
 
 
 def test_r08_money_of_which_only_a_name_speaks_is_no_blocker() -> None:

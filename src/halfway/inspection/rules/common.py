@@ -24,6 +24,9 @@ from halfway.inspection.quoting import quoted
 UNKNOWN_ONLY = frozenset({Kind.UNKNOWN})
 """What is done outside by something of which nobody knows what it does."""
 
+MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
+"""What can be said of a function that was not given and is called create: whom it concerns, the name does not say."""
+
 OFFICIAL = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 """Where a second effect costs somebody money, stock or a right."""
 
@@ -65,7 +68,7 @@ def only_tells(step: Step) -> bool:
 
 def is_unread(step: Step) -> bool:
     """Whether what it does is in a part that was not given, and nothing else tells: one rule says so, and the others do not guess."""
-    return step.opaque is not None and kinds(step) == UNKNOWN_ONLY
+    return step.opaque is not None and kinds(step) <= MADE
 
 
 def is_message(step: Step) -> bool:

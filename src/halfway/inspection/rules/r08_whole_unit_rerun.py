@@ -32,6 +32,7 @@ REMARKS = ("github.comment", "slack.", "discord.", "teams.", "googlechat.", "mat
 """What is said a second time in a channel is seen to be so."""
 DELETED = frozenset({Kind.DELETE})
 FILE = frozenset({Kind.FILE})
+GRAVE = frozenset({Kind.MONEY, Kind.PERMISSION, Kind.AGENT})
 GONE = "When {later} fails, running {unit} again is refused at {what}, which finds nothing any more, and never reaches {later}."
 UNKNOWN = "When {later} fails, running {unit} again does {what} again; whether that has a second effect is not known."
 
@@ -49,14 +50,13 @@ def check(case: Case) -> Iterator[Finding]:
             kinds(step) == FILE
             or told(step).startswith(("DELETE ", "PUT "))
             or Mark.FAILURE_NOTICE in step.marks
-            or "replaced" in step.extra
             or (by_hand and is_command(step))
             or (is_queued(step) and Mark.IN_LOOP in step.marks)
         ):
             # A line of a file of this machine; a failure that is told again; a tool of which nothing is known; and what a loop
             # queues, it has looked for before.
             continue
-        finding = _at(ways, step) if exposed(step) or _is_refused(step) else None
+        finding = _at(ways, step) if _adds(step) or _is_refused(step) else None
         if finding is not None and (step.unit not in gravest or finding.severity > gravest[step.unit].severity):
             gravest[step.unit] = finding
     yield from gravest.values()
@@ -84,6 +84,11 @@ def _tidies(later: Step) -> bool:
 def _is_other_branch(step: Step, later: Step) -> bool:
     """Whether one script has the same remark twice: it is made here or there, and seldom both."""
     return step.scope == later.scope and told(step) == told(later) and "comment" in told(step).lower()
+
+
+def _adds(step: Step) -> bool:
+    """Whether a second time adds a second one: it is known to, is grave, or hands something over to somebody who is not known."""
+    return exposed(step) and (repeatability(step) is Repeatable.NO or bool(kinds(step) & GRAVE) or told(step).startswith("POST "))
 
 
 def _is_refused(step: Step) -> bool:

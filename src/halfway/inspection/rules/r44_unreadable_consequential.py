@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Flow, Kind, Repeater, Repeating, Step, Unread
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import UNKNOWN_ONLY, again, found, kinds, named_only, outward, place, tells_team
+from halfway.inspection.rules.common import MADE, UNKNOWN_ONLY, again, found, kinds, named_only, outward, place, tells_team
 from halfway.inspection.rules.delivering import repeated_at
 from halfway.inspection.rules.quiet import called, is_quiet
 
@@ -20,7 +20,6 @@ _COMPUTES = re.compile(r"(?i)metric|generat|format|build(?:list|batch)|planner|c
 
 
 _PRETENDS = re.compile(r"(?i)(?:^|[\s_:${./-])(?:mock|dummy|fake|stub|noop|no-op)")
-MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 _CLEARS = re.compile(r"(?i)delete|remove|purge|clean")
 
 
