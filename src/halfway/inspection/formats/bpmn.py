@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given, Reader
-from halfway.inspection.formats.bpmn_graph import ACTIVITIES, SCOPES, Process, connected, process_of
+from halfway.inspection.formats.bpmn_graph import ACTIVITIES, Process, connected, process_of
+from halfway.inspection.formats.bpmn_limits import may_hang, timer_of, waits_for
 from halfway.inspection.formats.bpmn_tasks import effect_of, identity_of, inputs, is_external, kept, opaque_of, retries_of
 from halfway.inspection.formats.durations import seconds
 from halfway.inspection.formats.wording import is_approval, is_decision, is_notice
@@ -42,8 +43,6 @@ _DUPLICATE = re.compile(r"(?i)duplicat|already|exists")
 DRAWING = "none of its processes can be executed: it is a drawing, which no engine runs"
 CONNECTOR_ENDS_AFTER = 40.0  # seconds; the defaults of a connector of Camunda 8, to connect and to read
 _SPACE = "http://www.omg.org/spec/BPMN/20100524/MODEL"
-# In Camunda 7 their code runs inside the transaction of the engine: a timer fires when it is over.
-_IN_PROCESS = frozenset({"serviceTask", "sendTask", "scriptTask", "businessRuleTask"})
 _EFFECTLESS = frozenset({"userTask", "manualTask", "receiveTask", "task", "scriptTask", "businessRuleTask", "intermediateCatchEvent"})
 
 
@@ -151,13 +150,14 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
     opaque = None if node.name in _EFFECTLESS else opaque_of(node, process.called, reading.given)
     if effect is not None and _refuses(process, node):
         effect = replace(effect, repeat=Repeat.REJECTS)
-    timer = _timer(process, node)
+    timer = timer_of(process, node)
     routed = [
         event
         for event in process.boundaries(node)
         if event.child("errorEventDefinition", "timerEventDefinition", "escalationEventDefinition")
     ]
     undo = _undo(reading, node)
+    together = waits_for(process, node)
     # A connector may take a lost answer for such an error; a worker throws one that has a name of its own when it has been told so.
     answered = routed and "url" not in inputs(node) and all(_is_answer(event) for event in routed)
     spans = [event.span for event in routed] + ([undo.span] if undo else [])
@@ -173,7 +173,7 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         identity=identity_of(node, effect, opaque),
         repeaters=tuple(_repeaters(reading, node)),
         timeout=timer[0] if timer else None,
-        timeout_known=timer[0] is not None if timer is not None else _may_hang(reading, node),
+        timeout_known=timer[0] is not None if timer is not None else may_hang(process, node, reading.zeebe),
         ends_after=CONNECTOR_ENDS_AFTER if reading.zeebe and "url" in inputs(node) else None,
         on_error=OnError.ROUTE if routed else OnError.STOP,
         kept=kept(node),
@@ -187,7 +187,8 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         extra={"type": node.name}
         | ({"each": "kept by the engine"} if reading.zeebe or is_external(node) or node.name == "callActivity" else {})
         | ({"branch": "failure"} if id in process.failing else {})
-        | ({"answered": "by an error that has a name"} if answered else {}),
+        | ({"answered": "by an error that has a name"} if answered else {})
+        | ({"waits_for": " / ".join(quoted(one.get("name") or one.get("id")) for one in together)} if together else {}),
     )
 
 
@@ -232,50 +233,6 @@ def _has_job(node: Element) -> bool:
 def _is_async(node: Element) -> bool:
     """Whether a job of its own does it; asyncAfter makes one of what comes after it."""
     return any(node.get(key) == "true" for key in ("asyncBefore", "async"))
-
-
-def _timer(process: Process, node: Element) -> tuple[float | None, Element] | None:
-    """The timer that ends an activity."""
-    for event in process.boundaries(node):
-        timer = event.child("timerEventDefinition")
-        if timer is not None and event.get("cancelActivity") != "false":
-            length = timer.child("timeDuration")
-            # A date or an expression is an end too, only its length cannot be read.
-            return (seconds(length.text) if length is not None else None), event
-    return None
-
-
-def _may_hang(reading: _Reading, node: Element) -> bool:
-    """Whether nothing ends it or tells of it, where a timer could; events, and code inside the engine, have no place for one."""
-    if (
-        node.name in ("intermediateThrowEvent", "endEvent")
-        or node.child("timerEventDefinition") is not None
-        or _is_reminded(reading.process, node)
-        or _is_ended_around(reading.process, node)
-    ):
-        return False
-    return reading.zeebe or node.name not in _IN_PROCESS or is_external(node)
-
-
-def _is_ended_around(process: Process, node: Element) -> bool:
-    """Whether a timer ends all that an activity is a part of."""
-    around = node.parent
-    while around is not None:
-        if _timed_beside(around) or (around.name in SCOPES and _timer(process, around) is not None):
-            return True
-        around = around.parent
-    return False
-
-
-def _timed_beside(around: Element) -> bool:
-    """Whether a part of its own begins by a timer, whatever is going on: it ends the rest, or tells of it."""
-    starts = [one.child("startEvent") for one in around.children if one.get("triggeredByEvent") == "true"]
-    return any(one is not None and one.child("timerEventDefinition") is not None for one in starts)
-
-
-def _is_reminded(process: Process, node: Element) -> bool:
-    """Whether a timer starts something beside an activity that goes on: it has no end, but somebody learns of it."""
-    return any(event.child("timerEventDefinition") is not None for event in process.boundaries(node))
 
 
 def _gate(reading: _Reading, node: Element, timer: tuple[float | None, Element] | None) -> Gate | None:

@@ -42,6 +42,7 @@ class Process:
     attached: Mapping[str, tuple[Element, ...]] = field(default_factory=dict[str, tuple[Element, ...]])
     handlers: Mapping[str, Element] = field(default_factory=dict[str, Element])
     throws: tuple[Element, ...] = ()
+    alternatives: Mapping[str, tuple[Element, ...]] = field(default_factory=dict[str, tuple[Element, ...]])  # by each, all of a gateway
 
     def boundaries(self, node: Element) -> tuple[Element, ...]:
         """The events at the boundary of a node."""
@@ -99,7 +100,19 @@ def process_of(element: Element, called: frozenset[str]) -> Process:
         attached={name: tuple(found) for name, found in attached.items()},
         handlers=handlers,
         throws=throws,
+        alternatives=_alternatives(nodes, links),
     )
+
+
+def _alternatives(nodes: Mapping[str, Element], links: Links) -> dict[str, tuple[Element, ...]]:
+    """What a gateway waits for together, in the order of the file: the first that comes goes on, and the others do not."""
+    found: dict[str, tuple[Element, ...]] = {}
+    for name, node in nodes.items():
+        if node.name == "eventBasedGateway":
+            targets = {target for target, _ in links[name]}
+            together = tuple(sorted((nodes[target] for target in targets), key=lambda one: one.span))
+            found |= {target: together for target in targets if len(together) > 1}
+    return found
 
 
 def connected(process: Process, steps: frozenset[str]) -> tuple[Edge, ...]:
