@@ -42,6 +42,7 @@ class Process:
     attached: Mapping[str, tuple[Element, ...]] = field(default_factory=dict[str, tuple[Element, ...]])
     handlers: Mapping[str, Element] = field(default_factory=dict[str, Element])
     throws: tuple[Element, ...] = ()
+    by_id: Mapping[str, Element] = field(default_factory=dict[str, Element])
     alternatives: Mapping[str, tuple[Element, ...]] = field(default_factory=dict[str, tuple[Element, ...]])  # by each, all of a gateway
 
     def boundaries(self, node: Element) -> tuple[Element, ...]:
@@ -54,8 +55,11 @@ class Process:
 
     def after(self, node: Element) -> list[Element]:
         """What follows a node directly."""
-        by_id = {one.get("id"): one for one in self.nodes}
-        return [by_id[name] for name, _ in self.links.get(node.get("id"), ()) if name in by_id]
+        return [self.by_id[name] for name, _ in self.links.get(node.get("id"), ()) if name in self.by_id]
+
+    def starts(self) -> list[Element]:
+        """Where it begins; a part of its own has other starts."""
+        return [one for one in self.element.children if one.name == "startEvent"]
 
     def is_compensated(self, node: Element) -> bool:
         """Whether something throws to the compensation of an activity: at it, or in a scope that holds it."""
@@ -100,6 +104,7 @@ def process_of(element: Element, called: frozenset[str]) -> Process:
         attached={name: tuple(found) for name, found in attached.items()},
         handlers=handlers,
         throws=throws,
+        by_id=nodes,
         alternatives=_alternatives(nodes, links),
     )
 

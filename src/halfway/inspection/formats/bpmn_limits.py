@@ -1,4 +1,4 @@
-"""What ends an activity of a BPMN process that hangs, or tells somebody of it: a timer at it, around it or beside it, or a limit of its own."""
+"""What ends an activity of a BPMN process that hangs, or tells of it: a timer at it, around it or beside it, a limit of its own."""
 
 from __future__ import annotations
 
