@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given, Reader
-from halfway.inspection.formats.bpmn_graph import ACTIVITIES, SCOPES, Process, connected, process_of
-from halfway.inspection.formats.bpmn_tasks import effect_of, identity_of, inputs, is_external, kept, opaque_of, retries_of
+from halfway.inspection.formats.bpmn_graph import ACTIVITIES, Process, connected, process_of
+from halfway.inspection.formats.bpmn_limits import may_hang, timer_of, waits_for
+from halfway.inspection.formats.bpmn_messages import Begun, begun, only_by_message
+from halfway.inspection.formats.bpmn_tasks import effect_of, identity_of, inputs, is_external, kept, opaque_of, retries_of, runs_as_job
 from halfway.inspection.formats.durations import seconds
 from halfway.inspection.formats.wording import is_approval, is_decision, is_notice
 from halfway.inspection.formats.xml_tree import Element, tree
@@ -42,8 +44,8 @@ _DUPLICATE = re.compile(r"(?i)duplicat|already|exists")
 DRAWING = "none of its processes can be executed: it is a drawing, which no engine runs"
 CONNECTOR_ENDS_AFTER = 40.0  # seconds; the defaults of a connector of Camunda 8, to connect and to read
 _SPACE = "http://www.omg.org/spec/BPMN/20100524/MODEL"
-# In Camunda 7 their code runs inside the transaction of the engine: a timer fires when it is over.
-_IN_PROCESS = frozenset({"serviceTask", "sendTask", "scriptTask", "businessRuleTask"})
+_ASKS = re.compile(r"^(?i:check|verify|validate|fetch)(?![a-z])(?!\W*(?i:out|in)\b)")
+_DECIDES = frozenset({"exclusiveGateway", "inclusiveGateway", "businessRuleTask", "userTask"})
 _EFFECTLESS = frozenset({"userTask", "manualTask", "receiveTask", "task", "scriptTask", "businessRuleTask", "intermediateCatchEvent"})
 
 
@@ -53,6 +55,8 @@ class _Reading:
     given: Given
     process: Process
     zeebe: bool
+    errors: Mapping[str, str]  # by the id of an error, its code
+    begun: Begun | None  # by another process of the file
 
 
 class Bpmn:
@@ -78,8 +82,13 @@ class Bpmn:
             raise Unreadable(DRAWING)
         called = frozenset(one.get("id") for one in processes)
         # Beside one that runs, a process that does not is a drawing of somebody else's.
-        for element in runs or processes:
-            yield _flow(_Reading(source, given, process_of(element, called), zeebe))
+        graphs = [process_of(element, called) for element in runs or processes]
+        errors = {one.get("id"): one.get("errorCode") for one in root.all("error")}
+        others = begun(root, graphs)
+        for graph in graphs:
+            starts = graph.starts()
+            before = others.get(starts[0].get("id")) if len(starts) == 1 else None
+            yield _flow(_Reading(source, given, graph, zeebe, errors, before))
 
     def runs(self, source: Source, given: Given, /) -> Iterator[RunLog]:
         yield from ()
@@ -109,15 +118,22 @@ def _flow(reading: _Reading) -> Flow:
     )
 
 
-def _refuses(process: Process, node: Element) -> bool:
+def _refuses(reading: _Reading, node: Element) -> bool:
     """Whether an error of its own says that the receiver knows a second one."""
-    events = [event for event in process.boundaries(node) if event.child("errorEventDefinition") is not None]
-    return any(_DUPLICATE.search(f"{event.get('name')} {event.child('errorEventDefinition').get('errorRef')}") for event in events)  # type: ignore[union-attr]
+    events = [event for event in reading.process.boundaries(node) if event.child("errorEventDefinition") is not None]
+    return any(_DUPLICATE.search(f"{event.get('name')} {_error(reading, event)}") for event in events)
 
 
-def _is_answer(event: Element) -> bool:
+def _is_answer(reading: _Reading, event: Element) -> bool:
+    error = _error(reading, event)
+    return error != "" and _ANY_FAILURE.search(error) is None
+
+
+def _error(reading: _Reading, event: Element) -> str:
+    """The code of the error that an event catches; where the file gives it none, the name by which it is referred to."""
     error = event.child("errorEventDefinition")
-    return error is not None and error.get("errorRef") != "" and _ANY_FAILURE.search(error.get("errorRef")) is None
+    reference = error.get("errorRef") if error is not None else ""
+    return reading.errors.get(reference) or reference
 
 
 def _is_bare(process: Element) -> bool:
@@ -149,17 +165,18 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
     id, name = node.get("id"), quoted(node.get("name") or node.get("id"))
     effect = None if node.name in _EFFECTLESS else effect_of(node, reading.given.knowledge)
     opaque = None if node.name in _EFFECTLESS else opaque_of(node, process.called, reading.given)
-    if effect is not None and _refuses(process, node):
+    if effect is not None and _refuses(reading, node):
         effect = replace(effect, repeat=Repeat.REJECTS)
-    timer = _timer(process, node)
+    timer = timer_of(process, node)
     routed = [
         event
         for event in process.boundaries(node)
         if event.child("errorEventDefinition", "timerEventDefinition", "escalationEventDefinition")
     ]
     undo = _undo(reading, node)
+    together = waits_for(process, node)
     # A connector may take a lost answer for such an error; a worker throws one that has a name of its own when it has been told so.
-    answered = routed and "url" not in inputs(node) and all(_is_answer(event) for event in routed)
+    answered = routed and "url" not in inputs(node) and all(_is_answer(reading, event) for event in routed)
     spans = [event.span for event in routed] + ([undo.span] if undo else [])
     return Step(
         id=id,
@@ -173,7 +190,7 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         identity=identity_of(node, effect, opaque),
         repeaters=tuple(_repeaters(reading, node)),
         timeout=timer[0] if timer else None,
-        timeout_known=timer[0] is not None if timer is not None else _may_hang(reading, node),
+        timeout_known=timer[0] is not None if timer is not None else may_hang(process, node, reading.zeebe),
         ends_after=CONNECTOR_ENDS_AFTER if reading.zeebe and "url" in inputs(node) else None,
         on_error=OnError.ROUTE if routed else OnError.STOP,
         kept=kept(node),
@@ -181,14 +198,30 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         gate=_gate(reading, node, timer),
         opaque=opaque,
         condition=quoted(process.conditions.get(id, "")),
-        fallible=node.name not in ("userTask", "manualTask"),
+        fallible=node.name not in ("userTask", "manualTask", "task"),  # the engine passes through the last two
         marks=_marks(node, effect, failing=id in process.failing),
         facts=tuple(source.fact(span) for span in spans),
         extra={"type": node.name}
         | ({"each": "kept by the engine"} if reading.zeebe or is_external(node) or node.name == "callActivity" else {})
         | ({"branch": "failure"} if id in process.failing else {})
-        | ({"answered": "by an error that has a name"} if answered else {}),
+        | ({"answered": "by an error that has a name"} if answered else {})
+        | ({"said": "its answer decides"} if _is_question(process, node) else {})
+        | _let_pass(reading)
+        | ({"waits_for": " / ".join(quoted(one.get("name") or one.get("id")) for one in together)} if together else {}),
     )
+
+
+def _is_question(process: Process, node: Element) -> bool:
+    """Whether it is called after asking, and somebody or something decides directly by the answer."""
+    following = [one for one in process.after(node) if one.name != "boundaryEvent"]
+    return _ASKS.search(node.get("name")) is not None and bool(following) and all(one.name in _DECIDES for one in following)
+
+
+def _let_pass(reading: _Reading) -> dict[str, str]:
+    """What is known of who has let the process begin: a person whom another process of the file has asked, or another program."""
+    if reading.begun is not None and reading.begun.asked:
+        return {"let_pass": "by another process"}
+    return {"called": "by a message"} if only_by_message(reading.process) else {}
 
 
 def _marks(node: Element, effect: Effect | None, *, failing: bool) -> frozenset[Mark]:
@@ -212,10 +245,11 @@ def _repeaters(reading: _Reading, node: Element) -> Iterator[Repeater]:
     if reading.zeebe and node.name != "callActivity" and not _has_job(node):
         return  # without a type of job the engine takes no such diagram
     job = reading.zeebe and node.name != "callActivity"  # only what a worker does is tried again there
-    if job or is_external(node) or _is_async(node):
+    if job or is_external(node) or runs_as_job(node):
         attempts, span = retries_of(node, reading.zeebe)
         if attempts is None or attempts > 1:
-            yield Repeater(Repeating.STEP_RETRY, True, attempts, span or node.span, default=span is None)
+            # How often a worker outside tries, it says itself when it fails: that is no default of the engine.
+            yield Repeater(Repeating.STEP_RETRY, True, attempts, span or node.span, default=span is None and not is_external(node))
     loop = node.child("standardLoopCharacteristics")
     if loop is not None:
         bound = loop.get("loopMaximum")
@@ -227,55 +261,6 @@ def _repeaters(reading: _Reading, node: Element) -> Iterator[Repeater]:
 def _has_job(node: Element) -> bool:
     definition = node.first("taskDefinition")
     return (definition is not None and bool(definition.get("type"))) or node.first("script", "calledDecision") is not None
-
-
-def _is_async(node: Element) -> bool:
-    """Whether a job of its own does it; asyncAfter makes one of what comes after it."""
-    return any(node.get(key) == "true" for key in ("asyncBefore", "async"))
-
-
-def _timer(process: Process, node: Element) -> tuple[float | None, Element] | None:
-    """The timer that ends an activity."""
-    for event in process.boundaries(node):
-        timer = event.child("timerEventDefinition")
-        if timer is not None and event.get("cancelActivity") != "false":
-            length = timer.child("timeDuration")
-            # A date or an expression is an end too, only its length cannot be read.
-            return (seconds(length.text) if length is not None else None), event
-    return None
-
-
-def _may_hang(reading: _Reading, node: Element) -> bool:
-    """Whether nothing ends it or tells of it, where a timer could; events, and code inside the engine, have no place for one."""
-    if (
-        node.name in ("intermediateThrowEvent", "endEvent")
-        or node.child("timerEventDefinition") is not None
-        or _is_reminded(reading.process, node)
-        or _is_ended_around(reading.process, node)
-    ):
-        return False
-    return reading.zeebe or node.name not in _IN_PROCESS or is_external(node)
-
-
-def _is_ended_around(process: Process, node: Element) -> bool:
-    """Whether a timer ends all that an activity is a part of."""
-    around = node.parent
-    while around is not None:
-        if _timed_beside(around) or (around.name in SCOPES and _timer(process, around) is not None):
-            return True
-        around = around.parent
-    return False
-
-
-def _timed_beside(around: Element) -> bool:
-    """Whether a part of its own begins by a timer, whatever is going on: it ends the rest, or tells of it."""
-    starts = [one.child("startEvent") for one in around.children if one.get("triggeredByEvent") == "true"]
-    return any(one is not None and one.child("timerEventDefinition") is not None for one in starts)
-
-
-def _is_reminded(process: Process, node: Element) -> bool:
-    """Whether a timer starts something beside an activity that goes on: it has no end, but somebody learns of it."""
-    return any(event.child("timerEventDefinition") is not None for event in process.boundaries(node))
 
 
 def _gate(reading: _Reading, node: Element, timer: tuple[float | None, Element] | None) -> Gate | None:
@@ -311,7 +296,7 @@ def _undo(reading: _Reading, node: Element) -> Undo | None:
         if handler is None:
             return Undo(event.get("id"), event.span, reached=False)
         attempts, _ = retries_of(handler, reading.zeebe)
-        retried = (reading.zeebe or is_external(handler) or _is_async(handler)) and (attempts is None or attempts > 1)
+        retried = (reading.zeebe or is_external(handler) or runs_as_job(handler)) and (attempts is None or attempts > 1)
         return Undo(quoted(handler.get("name") or handler.get("id")), event.span, reached=process.is_compensated(node), retried=retried)
     return None
 
@@ -331,19 +316,24 @@ def _in_units(steps: list[Step], edges: Iterable[Edge], reading: _Reading) -> It
         node = nodes[step.id]
         waits = bool(step.marks & {Mark.WAIT, Mark.RECOVERY}) or is_external(node)
         joined = {units.get(one, "") for one in before.get(step.id, set[str]())}
-        starts = waits or node.get("asyncBefore") == "true" or node.get("async") == "true" or len(joined) != 1 or "" in joined
+        starts = waits or runs_as_job(node) or len(joined) != 1 or "" in joined
         unit = step.id if starts else joined.pop()
         own = tuple(repeater for repeater in step.repeaters if repeater.kind is Repeating.STEP_RETRY)
-        shared.setdefault(unit, own)
+        first = starts and not waits and not runs_as_job(node) and step.id not in before and step.id in reading.process.reached
+        shared.setdefault(unit, own or (_going_on(reading) if first else ()))
         if not waits and node.get("asyncAfter") != "true":
             units[step.id] = unit
         yield replace(step, unit=unit, scope=unit, repeaters=step.repeaters if own or waits else (*shared[unit], *step.repeaters))
 
 
+def _going_on(reading: _Reading) -> tuple[Repeater, ...]:
+    """Who does again what a process begins with: the job that has begun it goes on in it, up to where the engine saves."""
+    saves = any(runs_as_job(one) or one.get("asyncAfter") == "true" for one in reading.process.starts())
+    return () if saves or reading.begun is None or reading.begun.repeater is None else (reading.begun.repeater,)
+
+
 def _triggers(reading: _Reading) -> Iterator[Trigger]:
-    for node in reading.process.element.children:
-        if node.name != "startEvent":
-            continue
+    for node in reading.process.starts():
         timer = node.child("timerEventDefinition")
         kind, period = Starting.CALL, None
         if timer is not None:

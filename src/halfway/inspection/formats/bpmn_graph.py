@@ -42,6 +42,8 @@ class Process:
     attached: Mapping[str, tuple[Element, ...]] = field(default_factory=dict[str, tuple[Element, ...]])
     handlers: Mapping[str, Element] = field(default_factory=dict[str, Element])
     throws: tuple[Element, ...] = ()
+    by_id: Mapping[str, Element] = field(default_factory=dict[str, Element])
+    alternatives: Mapping[str, tuple[Element, ...]] = field(default_factory=dict[str, tuple[Element, ...]])  # by each, all of a gateway
 
     def boundaries(self, node: Element) -> tuple[Element, ...]:
         """The events at the boundary of a node."""
@@ -53,8 +55,11 @@ class Process:
 
     def after(self, node: Element) -> list[Element]:
         """What follows a node directly."""
-        by_id = {one.get("id"): one for one in self.nodes}
-        return [by_id[name] for name, _ in self.links.get(node.get("id"), ()) if name in by_id]
+        return [self.by_id[name] for name, _ in self.links.get(node.get("id"), ()) if name in self.by_id]
+
+    def starts(self) -> list[Element]:
+        """Where it begins; a part of its own has other starts."""
+        return [one for one in self.element.children if one.name == "startEvent"]
 
     def is_compensated(self, node: Element) -> bool:
         """Whether something throws to the compensation of an activity: at it, or in a scope that holds it."""
@@ -99,7 +104,20 @@ def process_of(element: Element, called: frozenset[str]) -> Process:
         attached={name: tuple(found) for name, found in attached.items()},
         handlers=handlers,
         throws=throws,
+        by_id=nodes,
+        alternatives=_alternatives(nodes, links),
     )
+
+
+def _alternatives(nodes: Mapping[str, Element], links: Links) -> dict[str, tuple[Element, ...]]:
+    """What a gateway waits for together, in the order of the file: the first that comes goes on, and the others do not."""
+    found: dict[str, tuple[Element, ...]] = {}
+    for name, node in nodes.items():
+        if node.name == "eventBasedGateway":
+            targets = {target for target, _ in links[name]}
+            together = tuple(sorted((nodes[target] for target in targets), key=lambda one: one.span))
+            found |= {target: together for target in targets if len(together) > 1}
+    return found
 
 
 def connected(process: Process, steps: frozenset[str]) -> tuple[Edge, ...]:

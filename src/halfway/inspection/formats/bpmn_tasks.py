@@ -47,15 +47,18 @@ def effect_of(node: Element, knowledge: Knowledge) -> Effect:
             if found is not None:
                 return found
         return opaque_effect(quoted(f"request {url}"), name, url)
-    code, _ = _code(node)
+    code, _ = code_of(node)
     if _CORRELATES.search(code):
-        return Effect("", frozenset({Kind.ENQUEUE}), Repeat.UNKNOWN, Reversible.UNKNOWN, quoted(code), certain=False)
+        # What fails takes it back: it is sent in the transaction of the one who sends it.
+        return Effect("", frozenset({Kind.ENQUEUE}), Repeat.SAFE, Reversible.UNKNOWN, quoted(name), certain=False)
     if _OWN_VARIABLE.search(code) or _LOGS.search(code):
         return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, quoted(code), certain=True)
-    effect = opaque_effect(quoted(code or name), name, code)
+    effect = opaque_effect(quoted(code or name), name, code, *_class_name(code))
     if node.name in ("sendTask", "intermediateThrowEvent", "endEvent"):
         # It tells another process or service; that it writes to a person only its name can say.
-        kinds = effect.kinds if Kind.NOTIFY in effect.kinds else effect.kinds | {Kind.ENQUEUE}
+        # Without any code an event moves no money, whatever its message is about.
+        spoken = effect.kinds if code or node.name == "sendTask" else effect.kinds - {Kind.MONEY}
+        kinds = spoken if Kind.NOTIFY in spoken else spoken | {Kind.ENQUEUE}
         effect = Effect("", kinds, effect.repeat, effect.reversible, effect.told, certain=False)
     return replace(effect, receiver=Receiver.TEAM) if Kind.NOTIFY in effect.kinds and _STAFF.search(name) else effect
 
@@ -70,7 +73,7 @@ def opaque_of(node: Element, here: frozenset[str], given: Given) -> Unread | Non
         if what in here or any(f'id="{what}"' in one.text and "<" in one.text for one in given.sources.values()):
             return None
         return Unread(quoted(what), "The process {what} was not given.", node.span)
-    code, span = _code(node)
+    code, span = code_of(node)
     if not code or any(own.search(code) for own in (_OWN_VARIABLE, _LOGS, _CORRELATES)):
         return None  # without any there is no part to be given
     return Unread(quoted(code), "The code of {what} was not given.", span)
@@ -118,17 +121,38 @@ def retries_of(node: Element, zeebe: bool) -> tuple[int | None, Span | None]:
 
 def is_external(node: Element) -> bool:
     """Whether a worker outside the engine fetches the task."""
-    return node.get("type") == "external" or bool(node.get("topic"))
+    return any(one.get("type") == "external" or bool(one.get("topic")) for one in _implemented_at(node))
 
 
-def _code(node: Element) -> tuple[str, Span]:
+def runs_as_job(node: Element) -> bool:
+    """Whether the engine saves before it, and a job of its own does it; asyncAfter makes one of what comes after it."""
+    return any(node.get(key) == "true" for key in ("asyncBefore", "async"))
+
+
+def code_of(node: Element) -> tuple[str, Span]:
+    """What the definition names as the code of a task or of an event, and where."""
     definition = node.first("taskDefinition")
     if definition is not None and definition.get("type"):
         return definition.get("type"), definition.span
-    for key in _CODE:
-        if node.get(key) and node.get(key) != "external":
-            return node.get(key), node.span
+    for one in _implemented_at(node):
+        for key in _CODE:
+            said = one.get(key)
+            # A text is no expression: the engine gives it back as it stands.
+            if said and said != "external" and (key != "expression" or "{" in said):
+                return said, one.span
     return "", node.span
+
+
+def _implemented_at(node: Element) -> tuple[Element, ...]:
+    """Where the code is named: at a task itself, and of an event at the message that it sends."""
+    message = node.child("messageEventDefinition") if node.name in ("intermediateThrowEvent", "endEvent") else None
+    return (node,) if message is None else (node, message)
+
+
+def _class_name(code: str) -> tuple[str, ...]:
+    """The name of a class without that of its package, which says where it stands and not what it does."""
+    package, dot, own = code.rpartition(".")
+    return (own,) if dot and re.fullmatch(r"[\w.]+", package) else ()
 
 
 def _text(one: Element) -> str:

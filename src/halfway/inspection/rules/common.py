@@ -20,6 +20,7 @@ from halfway.inspection.model import (
     Step,
 )
 from halfway.inspection.quoting import quoted
+from halfway.inspection.rules.quiet import pretends
 
 UNKNOWN_ONLY = frozenset({Kind.UNKNOWN})
 """What is done outside by something of which nobody knows what it does."""
@@ -46,7 +47,7 @@ SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UN
 
 def exposed(step: Step) -> bool:
     """Whether a repeat has, or may have, a second effect that nothing tells from the first."""
-    if "queued" in step.extra or is_unread(step):
+    if "queued" in step.extra or is_unread(step) or pretends(step):
         return False  # the task that it queues was given, and its second time is told there; of what was not given R-44 tells
     return repeatability(step) in (Repeatable.NO, Repeatable.UNKNOWN) and not identified(step)
 

@@ -13,6 +13,7 @@ _QUIET = re.compile(
     r"|normali[sz]|summari[sz]|thumbnail|logging|ensure|if.?not.?exists|symlink|hello|\bshow|\bformat"
     r"|\b(?:call|ask|invoke)\W+(?:\w+\W+)?(?:llm|claude|gemini|gpt|bedrock|openai)|\bllm\b"
 )
+_PRETENDS = re.compile(r"(?i)(?:^|[\s_:${./-])(?:mock|dummy|fake|stub|noop|no-op)")
 _WATCHES = re.compile(r"(?i)guard|block|protect|warn|remind|audit|check|lint|format|log")  # what a hook of an agent is there for
 QUIETED = frozenset({"said", "local", "written"})  # the file says that it is safe, or has it in another language; only files are given
 
@@ -22,6 +23,11 @@ def is_quiet(step: Step) -> bool:
     name = called(step)
     watches = "hook" in step.extra and _WATCHES.search(name) is not None
     return watches or not QUIETED.isdisjoint(step.extra) or _QUIET.search(name) is not None
+
+
+def pretends(step: Step) -> bool:
+    """Whether a part that was not given says by its name that it does nothing."""
+    return step.opaque is not None and _PRETENDS.search(called(step)) is not None
 
 
 def called(step: Step) -> str:

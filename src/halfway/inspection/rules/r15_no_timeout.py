@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark
-from halfway.inspection.rules.common import found, is_by_hand, is_command, kinds, named_only, outward
+from halfway.inspection.rules.common import found, is_by_hand, is_command, kinds, named_only, outward, told
 
 EFFECT = "No timeout is set for {what}: when it hangs, nobody learns that the run has stopped halfway."
 WAIT = "The wait {what} has no end: when what it waits for never comes, nobody learns that the run has stopped halfway."
@@ -36,7 +36,8 @@ def check(case: Case) -> Iterator[Finding]:
             # What waits for each next thing, over and over, is meant to wait.
             meant = waits and bool(step.extra.get("endless"))
             severity = Severity.LOW if harmless or by_hand or named or idle or meant else Severity.MEDIUM
-            yield found(RULE.id, severity, step, WAIT if waits else BY_HAND if by_hand else EFFECT)
+            text = WAIT if waits else BY_HAND if by_hand else EFFECT
+            yield found(RULE.id, severity, step, text, what=step.extra.get("waits_for") or told(step))
         elif step.ends_after > SHORT:
             yield found(RULE.id, Severity.LOW, step, ENGINE, hours=f"{step.ends_after / 3600:g}")
 

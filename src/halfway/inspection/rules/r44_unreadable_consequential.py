@@ -10,16 +10,13 @@ from halfway.inspection.model import Flow, Kind, Repeater, Repeating, Step, Unre
 from halfway.inspection.quoting import quoted
 from halfway.inspection.rules.common import MADE, UNKNOWN_ONLY, again, found, kinds, named_only, outward, place, tells_team
 from halfway.inspection.rules.delivering import repeated_at
-from halfway.inspection.rules.quiet import called, is_quiet
+from halfway.inspection.rules.quiet import called, is_quiet, pretends
 
 ONCE = "{unread} was not read: what it does outside, and whether doing it again is harmless, is not known."
 AGAIN = "{unread} was not read, and it is done again by itself: what a second time does is not known."
 
 # What is called so is mostly worked out, measured or left alone; that it does no more has still to be read.
 _COMPUTES = re.compile(r"(?i)metric|generat|format|build(?:list|batch)|planner|create_\w*views?\b")
-
-
-_PRETENDS = re.compile(r"(?i)(?:^|[\s_:${./-])(?:mock|dummy|fake|stub|noop|no-op)")
 _CLEARS = re.compile(r"(?i)delete|remove|purge|clean")
 
 
@@ -27,7 +24,7 @@ def check(case: Case) -> Iterator[Finding]:
     ways = case.ways
     gravest: dict[str, tuple[Finding, bool]] = {}
     for step in ways.steps:
-        if step.opaque is None or "gone" in step.extra or tells_team(step) or _only_reads(step) or _PRETENDS.search(called(step)):
+        if step.opaque is None or "gone" in step.extra or tells_team(step) or _only_reads(step) or pretends(step):
             continue
         if not _is_grave(step):
             continue
