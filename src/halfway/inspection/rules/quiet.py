@@ -13,7 +13,7 @@ _QUIET = re.compile(
     r"|normali[sz]|summari[sz]|thumbnail|logging|ensure|if.?not.?exists|symlink|hello|\bshow|\bformat"
     r"|\b(?:call|ask|invoke)\W+(?:\w+\W+)?(?:llm|claude|gemini|gpt|bedrock|openai)|\bllm\b"
 )
-_WATCHES = re.compile(r"(?i)guard|block|protect|warn|remind|audit|check|lint|format|log")  # what a hook of an agent is there for
+_WATCHES = re.compile(r"(?i)guard|block|protect|warn|remind|audit|check|verif|lint|format|log")  # what a hook of an agent is there for
 QUIETED = frozenset({"said", "local", "written"})  # the file says that it is safe, or has it in another language; only files are given
 
 
