@@ -53,7 +53,9 @@ _LOOK_UPS = frozenset({
     "awslabs.aws-documentation-mcp-server", "mcp-server-fetch", "mcp-server-time", "shadcn",
 })  # fmt: skip
 _READ_ONLY = re.compile(r"(?i)(?:^|[^a-z])read[-_]?only(?:[-_]mode)?$")
-_MAY_WRITE = re.compile(r"(?i)(?:^|[^a-z])(?:allow|enable|permit)[-_]?(?:writes?|mutations?)(?:$|[-_])|(?:^|[^a-z])writes?[-_](?:allowed|enabled)$")
+_MAY_WRITE = re.compile(
+    r"(?i)(?:^|[^a-z])(?:allow|enable|permit)[-_]?(?:writes?|mutations?)(?:$|[-_])|(?:^|[^a-z])writes?[-_](?:allowed|enabled)$"
+)
 _YES, _NO = frozenset({"", "1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
 _BYPASSES = frozenset({"bypassPermissions", "dontAsk"})
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from halfway.inspection.formats.cloudflare_options import Options, options_of, rollback_is_tolerant
 from halfway.inspection.formats.ts_actions import Action, Reading
-from halfway.inspection.formats.typescript import arguments, bare, callee, is_function, literal, member, parameters, swallows, text, walk
+from halfway.inspection.formats.typescript import arguments, bare, callee, is_function, literal, member, parameters, swallows, text
 from halfway.inspection.formats.wording import is_approval, is_back, is_failure, is_notice, takes_back
 from halfway.inspection.model import (
     Edge,
@@ -241,9 +241,7 @@ class Walk:
             repeaters = tuple(one for one in repeaters if one.kind is not Repeating.STEP_RETRY)
         for number, action in enumerate(shown or [None]):
             step = self._step(name, number, call, around, action)
-            step = replace(
-                step, unit=name, scope=name, repeaters=repeaters, timeout=given.timeout, timeout_known=True
-            )
+            step = replace(step, unit=name, scope=name, repeaters=repeaters, timeout=given.timeout, timeout_known=True)
             if _is_dropped(call):
                 step = replace(step, extra={"not_awaited": "true"}, on_error=OnError.SWALLOW)
             self._add(replace(step, facts=given.facts), around)

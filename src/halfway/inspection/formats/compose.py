@@ -77,7 +77,8 @@ def _flows(source: Source, root: Node, given: Given) -> Iterator[Flow]:
             continue
         if name in awaited or _is_job(service) or _has_known_effect(source, name, service, given):
             own = _steps(source, name, service, given, len(steps))
-            steps += [replace(step, extra={**step.extra, "serves": "true"}) if step.opaque and _joins(service, services) else step for step in own]
+            joins = _joins(service, services)
+            steps += [replace(step, extra={**step.extra, "serves": "true"}) if joins and step.opaque else step for step in own]
     if steps:
         unread += [step.opaque for step in steps if step.opaque is not None]
         yield Flow(

@@ -224,9 +224,8 @@ class Reading:
             return None
         if not self.hops and module:
             return None
-        if _PAUSES.fullmatch(name.rpartition(".")[2]) and len(arguments(call)) < 2 and call.parent is not None:
-            if call.parent.parent is not None and call.parent.parent.type == "expression_statement":
-                return None  # it is given nothing but a time, and has no answer: it waits
+        if _only_waits(call, name):
+            return None
         # Asked for last: it takes as long as the way up.
         if call.parent is None or call.parent.type not in ("await_expression", "return_statement"):
             return None
@@ -250,14 +249,21 @@ def _effect(kind: Kind, repeat: Repeat, told: str, reversible: Reversible = Reve
     return Effect("", frozenset({kind}), repeat, reversible, told, certain)
 
 
+def _only_waits(call: Syntax, name: str) -> bool:
+    """Whether a function is called after waiting, is given nothing but a time, and has no answer that is used."""
+    around = call.parent.parent if call.parent is not None else None
+    dropped = around is not None and around.type == "expression_statement"
+    return dropped and len(arguments(call)) < 2 and _PAUSES.fullmatch(name.rpartition(".")[2]) is not None
+
+
 def _is_caught(call: Syntax, body: Syntax) -> bool:
     """Whether a `try` between a call and the body that it stands in keeps its failure to itself."""
     current = call
     while current.parent is not None and current.id != body.id:
         around = current.parent
-        if around.type == "try_statement" and around.child_by_field_name("body") == current:
-            if swallows(around.child_by_field_name("handler")):
-                return True
+        tried = around.type == "try_statement" and around.child_by_field_name("body") == current
+        if tried and swallows(around.child_by_field_name("handler")):
+            return True
         current = around
     return False
 

@@ -41,9 +41,10 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _is_elsewhere(flow: Flow, step: Step) -> bool:
-    """Whether the flow itself lets two of it not meet: by a machine of its own, by its number, by the lock of the state that it makes or names."""
-    one = _ONE_OF_MANY.search(step.condition) is not None
-    return one or _stays_inside(flow, step) or (_STATE.match(told(step)) is not None and any(_STATE_LOCK.search(one.quote) for one in flow.steps))
+    """Whether the flow itself lets two of it not meet: by a machine of its own, by its number, by the lock of the state that it names."""
+    if _ONE_OF_MANY.search(step.condition) or _stays_inside(flow, step):
+        return True
+    return _STATE.match(told(step)) is not None and any(_STATE_LOCK.search(one.quote) for one in flow.steps)
 
 
 def _stays_inside(flow: Flow, step: Step) -> bool:
