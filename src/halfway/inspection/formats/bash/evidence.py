@@ -181,9 +181,9 @@ def told(effect: Effect, command: Command, origins: Origins) -> Receiver:
 
 
 def _is_setting(word: str, command: Command, origins: Origins) -> bool:
-    """Whether an address is a variable that nothing in the script sets: the same for all runs, and so the one of whoever runs it."""
+    """Whether one message goes to a variable that nothing in the script sets: the same for all runs, and so of whoever runs it."""
     match = _ALONE.fullmatch(word)
-    name = match[1] if match is not None else ""
+    name = match[1] if match is not None and not command.loops else ""
     return name.isupper() and not _OTHERS.search(name) and origins.assigned(name, command.line) is None and origins.outside(name) is None
 
 
