@@ -85,6 +85,7 @@ def test_servers_are_unread_and_may_be_the_newest() -> None:
 @pytest.mark.parametrize(
     ("allowed", "severities"),
     [
+        ("mcp__shop__analyze_order", []),
         ("mcp__shop__list_orders", []),  # it looks, and a server of files keeps to the machine
         ("mcp__filesystem__write_file", []),
         ("Write", []),
@@ -108,7 +109,42 @@ def test_what_is_allowed_in_one_list_is_said_once(tmp_path: Path) -> None:
     assert (sorted(found["R-34"]), len(found["R-44"])) == (["HIGH", "MEDIUM"], 2)
 
 
-@pytest.mark.parametrize(("script", "severity"), [("guard-branches.sh", []), ("restock.sh", ["MEDIUM"])])
+def _server(**told_it: object) -> str:
+    return json.dumps({"mcpServers": {"stock": told_it}}, indent=1)
+
+
+STOCK = {"command": "uvx", "args": ["shop-stock-server"]}
+
+
+@pytest.mark.parametrize(
+    ("looks", "writes"),
+    [
+        (STOCK | {"args": ["shop-stock-server", "--readonly", "true"]}, STOCK | {"args": ["shop-stock-server", "--readonly", "false"]}),
+        (STOCK | {"args": ["shop-stock-server", "--read-only"]}, STOCK),
+        (STOCK | {"env": {"ALLOW_WRITE": "false"}}, STOCK | {"env": {"ALLOW_WRITE": "true"}}),
+        ({"url": "https://stock.example/mcp?read_only=true"}, {"url": "https://stock.example/mcp?shop=7"}),
+        ({"url": "https://mcp.context7.com/mcp"}, {"url": "https://mcp.stock.example/mcp"}),
+        (STOCK | {"args": ["-y", "@modelcontextprotocol/server-memory@1.0.0"]}, STOCK | {"args": ["-y", "@shop/server-memory-cards"]}),
+    ],
+)
+def test_a_server_that_is_told_only_to_look(tmp_path: Path, looks: dict[str, object], writes: dict[str, object]) -> None:
+    assert told(tmp_path, ".mcp.json", _server(**looks)).keys().isdisjoint({"R-44", "R-32"})
+    assert {"R-44", "R-32"} <= told(tmp_path, ".mcp.json", _server(**writes)).keys()
+
+
+def test_what_a_server_only_lets_look_is_named_at_none_of_its_tools(tmp_path: Path) -> None:
+    tools = {"alwaysAllow": ["restock"]}
+    assert told(tmp_path, ".mcp.json", _server(**STOCK, **tools, env={"SHOP_READ_ONLY": "1"})) == {}
+    assert "R-44" in told(tmp_path, ".mcp.json", _server(**STOCK, **tools))
+
+
+@pytest.mark.parametrize(("allowed", "severities"), [("logs tail", []), ("logs reindex", ["MEDIUM"]), ("ses send-email", ["BLOCKER"])])
+def test_an_operation_of_a_vendor_that_nobody_knows_is_no_interpreter(tmp_path: Path, allowed: str, severities: list[str]) -> None:
+    text = json.dumps({"permissions": {"allow": [f"Bash(aws {allowed} *)"]}}, indent=1)
+    assert told(tmp_path, ".claude/settings.json", text).get("R-34", []) == severities
+
+
+@pytest.mark.parametrize(("script", "severity"), [("guard-branches.sh", []), ("verify-tests-ran.sh", []), ("restock.sh", ["MEDIUM"])])
 def test_a_hook_that_only_watches_is_passed_over(tmp_path: Path, script: str, severity: list[str]) -> None:
     hook = {"matcher": "Bash", "hooks": [{"type": "command", "command": f"$CLAUDE_PROJECT_DIR/.claude/hooks/{script}"}]}
     text = json.dumps({"hooks": {"PreToolUse": [hook]}}, indent=1)

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from halfway.inspection.knowledge import load
 from halfway.inspection.model import Bearing, Effect, Kind, Mark, OnError, Outcome, Receiver, Repeating, Starting, Step
 from halfway.inspection.source import Source
 from tests.inspection.small_knowledge import by_id, edges, logs, only, read
+from tests.inspection.test_told_too_much import told
 
 HEAD = """import { WorkflowEntrypoint, WorkflowEvent, WorkflowStep } from "cloudflare:workers";
 import Stripe from "stripe";
@@ -396,3 +398,40 @@ def test_where_a_statement_stands_is_asked_only_of_calls(monkeypatch: pytest.Mon
     source = Source("shop.ts", HEAD + "/* a */ x = 1; y = [x];" * 20 + calls + TAIL)
     assert list(READER.flows(source, Given({"shop.ts": source}, load())))
     assert len(asked) == 2
+
+
+HELPERS = 'import {{ {0} }} from "./helpers";\n'
+INSIDE = """
+    await step.do("one", {{ retries: {{ limit: 3, delay: "5 seconds" }} }}, async () => {{
+      {0}
+    }});"""
+
+
+def heard(tmp_path: Path, helper: str, inside: str) -> dict[str, list[str]]:
+    return told(tmp_path, "src/shop.ts", HELPERS.format(helper) + HEAD + INSIDE.format(inside) + TAIL)
+
+
+def test_what_a_step_keeps_to_itself_is_not_tried_again(tmp_path: Path) -> None:
+    caught = "try { await restock(1); } catch (err) { console.warn(err); }"
+    assert heard(tmp_path, "restock", caught)["R-44"] == ["MEDIUM"]
+    assert heard(tmp_path, "restock", caught.replace("console.warn(err)", "throw err"))["R-44"] == ["HIGH"]
+    assert heard(tmp_path, "restock", f"{caught} await restock(2);")["R-44"] == ["HIGH"]
+
+
+def test_a_key_that_is_handed_to_what_was_not_given(tmp_path: Path) -> None:
+    handed = "await restock({ idempotencyKey: event.payload.key });"
+    assert heard(tmp_path, "restock", handed)["R-44"] == ["MEDIUM"]
+    assert heard(tmp_path, "restock", handed.replace("event.payload.key", "crypto.randomUUID()"))["R-44"] == ["HIGH"]
+
+
+def test_a_helper_that_is_given_a_time_waits(tmp_path: Path) -> None:
+    assert "R-44" not in heard(tmp_path, "sleep", "await sleep(soon);")
+    assert "R-44" in heard(tmp_path, "sleep", "const slept = await sleep(soon);")
+    assert "R-44" in heard(tmp_path, "restock", "await restock(soon);")
+
+
+def test_the_hook_of_the_own_people_is_a_setting(tmp_path: Path) -> None:
+    told_them = heard(tmp_path, "sendNotification", "const to = this.env.CHAT_WEBHOOK_URL; await sendNotification(to, sum);")
+    assert (told_them["R-01"], "R-44" in told_them, "R-32" in told_them) == (["MEDIUM"], False, False)
+    told_others = heard(tmp_path, "sendNotification", "const to = event.payload.email; await sendNotification(to, sum);")
+    assert (told_others["R-01"], told_others["R-44"], "R-32" in told_others) == (["HIGH"], ["HIGH"], True)

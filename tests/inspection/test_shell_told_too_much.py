@@ -172,7 +172,7 @@ FINAL = [
     _pair("R-26", "a.sh", shell(BOTH.format(does="pnpm jsr publish")), shell(BOTH.format(does="wrangler deploy"))),
 ]
 
-ASKED = "curl -s -X POST {url} --data-urlencode grant_type=client_credentials"
+ASKED = "curl -s -X POST {url} --data-urlencode client_id=shop"
 BODY = """curl $AT -d '{{"model": "m", "{asked}": []}}'"""
 PLACE = """
     PORT=8080
@@ -338,7 +338,75 @@ CLEARS = [
           shell(QUEUES.format(first="a/b", second="gh release create v1"), "#!/bin/bash\n")),
 ]  # fmt: skip
 
-PAIRS = [*PARTS, *KNOWN, *CLEARS, *TOOLS, *LOOKS, *LOOPS, *PASSED, *FINAL, *READS, *ALARMS]
+CRON = """apiVersion: batch/v1
+kind: CronJob
+metadata: {{name: stock}}
+spec:
+  schedule: "*/5 * * * *"
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: OnFailure
+          containers:
+            - name: stock
+              image: python:3.12-slim
+              command: [sh, -c, '{command}']
+"""
+CHECKED = """services:
+  check:
+    build: .
+    entrypoint: {entrypoint}
+    command: {command}
+"""
+WORKER = """services:
+  plan:
+    image: acme/plan:1
+    command: shop-plan
+    ports: ["8786:8786"]
+  work:
+    image: acme/plan:1
+    command: shop-work --threads 1 {told}
+    restart: on-failure
+"""
+TOKEN = 'wget -qO- --post-data "{body}" ${{SHOP_LOGIN}}'
+GONE = """#!/bin/bash
+if helm list -n shop | grep -q shop; then
+  helm uninstall shop -n shop
+fi
+{later}
+"""
+ONE = "if [[ $COPY_INDEX -eq {number} ]]; then\n  flask db upgrade\nfi\nexec gunicorn shop:app\n"
+BESIDE = [
+    # What a program needs is fetched; the program itself is what was not given.
+    _pair("R-44", "a.yml", CRON.format(command="pip install aiohttp -q"), CRON.format(command="shopsync aiohttp -q")),
+    # A shell as the entrypoint is told by the command what to do, and tests and checks of texts without a secret concern nobody.
+    _pair("R-44", "compose.yml", CHECKED.format(entrypoint="[/bin/sh, -c]", command="black --check shop/ && flake8 shop/"),
+          CHECKED.format(entrypoint="[/bin/sh, -c]", command="black --check shop/ && /app/restock")),
+    _pair("R-44", "compose.yml", CHECKED.format(entrypoint="[python3, -m, pytest, tests/]", command=""),
+          CHECKED.format(entrypoint="[python3, restock.py, tests/]", command="")),
+    # What is told nothing but where another service listens works for that one, and a restart brings it back.
+    _pair("R-44", "compose.yml", WORKER.format(told="plan:8786"), WORKER.format(told="stock:8786")),
+    # A token is asked for by its grant, wherever that is; it is given once more.
+    _pair("R-37", "a.yml", CRON.format(command=TOKEN.format(body="grant_type=client_credentials&client_id=shop")),
+          CRON.format(command=TOKEN.format(body="order=7&client_id=shop"))),
+    # Of two that are deleted side by side neither needs that the other is gone; the namespace of the one does.
+    _pair("R-13", "a.sh", GONE.format(later="helm uninstall stock -n stock"), GONE.format(later="kubectl delete namespace shop --force")),
+    # One of the copies is let in by its number; whoever asks for something else lets in all.
+    _pair("R-10", "a.sh", shell(ONE.format(number=0), "#!/bin/bash\n"),
+          shell(ONE.format(number=0).replace("COPY_INDEX", "MIGRATES"), "#!/bin/bash\n")),
+    # What a tool says goes into a file that it makes; into a log it only tells what it has done.
+    _pair("R-44", "a.sh", shell("shop-index -c a.conf release dist > dist/Release\n"),
+          shell("shop-index -c a.conf release dist > run.log\n")),
+    # The migration of a database by another of its names.
+    _pair("R-44", "a.sh", shell("python3 manage.py db upgrade\n"), shell("python3 manage.py restock\n")),
+    # An address that nothing in the script sets is the one of whoever runs it.
+    _pair("R-32", "a.sh", shell("mail -s Report $REPORT_MAIL < report.txt\n"),
+          shell("REPORT_MAIL=$1\nmail -s Report $REPORT_MAIL < report.txt\n")),
+    _pair("R-32", "a.sh", shell("mail -s Report $REPORT_MAIL < report.txt\n"), shell("mail -s Order $CUSTOMER_MAIL < order.txt\n")),
+]  # fmt: skip
+
+PAIRS = [*BESIDE, *PARTS, *KNOWN, *CLEARS, *TOOLS, *LOOKS, *LOOPS, *PASSED, *FINAL, *READS, *ALARMS]
 
 
 @pytest.mark.parametrize(("rule", "name", "none"), [pair[:3] for pair in PAIRS])

@@ -45,7 +45,18 @@ _PINNED = re.compile(r"(?:@|==)\d|@sha256:|:\d[\w.]*$")
 _RUNNERS = frozenset({"npx", "uvx", "bunx", "pnpx", "docker", "pipx"})
 _ANYTHING = frozenset({"curl", "wget", "ssh", "python", "python3", "node", "bash", "sh", "eval"})
 _LOCAL = frozenset({"filesystem", "memory", "sequential-thinking", "sequentialthinking"})  # servers that keep to the own machine
-_TELLS = re.compile(r"(?i)(?:^|_)(?:documentation|docs|help|health|health_check|status|info|tree|version|ping|whoami)(?:_|$)")
+_OF_LOCAL = re.compile(r"^@modelcontextprotocol/server-(.+?)(?:@.*)?$")
+_TELLS = re.compile(r"(?i)(?:^|_)(?:documentation|docs|help|health|health_check|status|info|tree|version|ping|whoami|analy[sz]e)(?:_|$)")
+# Published servers that only look something up which everybody may read, by what is started or asked; none of them takes a right.
+_LOOK_UPS = frozenset({
+    "@upstash/context7-mcp", "mcp.context7.com", "mcp.deepwiki.com", "learn.microsoft.com", "docs.mcp.cloudflare.com",
+    "awslabs.aws-documentation-mcp-server", "mcp-server-fetch", "mcp-server-time", "shadcn",
+})  # fmt: skip
+_READ_ONLY = re.compile(r"(?i)(?:^|[^a-z])read[-_]?only(?:[-_]mode)?$")
+_MAY_WRITE = re.compile(
+    r"(?i)(?:^|[^a-z])(?:allow|enable|permit)[-_]?(?:writes?|mutations?)(?:$|[-_])|(?:^|[^a-z])writes?[-_](?:allowed|enabled)$"
+)
+_YES, _NO = frozenset({"", "1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
 _BYPASSES = frozenset({"bypassPermissions", "dontAsk"})
 
 
@@ -142,9 +153,13 @@ def _at_will(step: Step) -> Step:
 def _agent(told: str, *names: str) -> Effect:
     """What an agent does with a tool; of one whose name says that it looks, looking is inferred."""
     if names and all(inferred(name) is Kind.READ for name in names):
-        return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, quoted(told, 80), certain=False)
+        return _looking(told)
     kinds = frozenset({Kind.AGENT}) | told_kinds(*names)
     return Effect("", kinds, Repeat.UNKNOWN, Reversible.UNKNOWN, quoted(told, 80), certain=False)
+
+
+def _looking(told: str) -> Effect:
+    return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, quoted(told, 80), certain=False)
 
 
 # ── lists of tools ──
@@ -275,13 +290,50 @@ def _server_steps(source: Source, root: Node, given: Given) -> Iterator[Step]:
         for node in allowed:
             tool = f"mcp__{name}__{node.text}"
             effect = _of_server(tool, given)
-            step = _step(source, node, quoted(tool, 80), effect or _agent(tool, node.text), unattended=True)
+            inferred_effect = _looking(tool) if _is_read_only(server) else _agent(tool, node.text)
+            step = _step(source, node, quoted(tool, 80), effect or inferred_effect, unattended=True)
             yield (step if effect else replace(step, opaque=Unread(_server(name), "The tools of {what} were not given.", node.span)))
         place = next((server.get(key) for key in ("command", "url", "serverUrl") if server.get(key)), server)
         unread = Unread(_server(name), "The tools of {what} were not given.", place.span)
-        step = _step(source, place, f"server {quoted(name, 60)}", _agent(f"MCP {name}"), unattended=False)
+        step = _step(source, place, f"server {quoted(name, 60)}", _of_started(name, server), unattended=False)
         extra = dict(step.extra) | ({"unpinned": "true"} if _is_unpinned(server) else {})
         yield replace(step, opaque=unread, span=Span(place.span.file, place.span.line, place.span.end, place.span.at), extra=extra)
+
+
+def _of_started(name: str, server: Node) -> Effect:
+    """What a server may do by how it is started: one told to leave everything as it is only looks, whatever it could do."""
+    if _is_read_only(server) or not _LOOK_UPS.isdisjoint(_reached(server)):
+        return _looking(f"MCP {name}")
+    started = {match[1] for one in _reached(server) if (match := _OF_LOCAL.match(one))}
+    return _file(f"MCP {name}") if not _LOCAL.isdisjoint(started) else _agent(f"MCP {name}")
+
+
+def _reached(server: Node) -> Iterator[str]:
+    """The package that is started, without its version, and the host that is asked."""
+    url = next((server.get(key).text for key in ("url", "serverUrl") if server.get(key)), "")
+    yield re.sub(r"^\w+://([^/:?#]*).*$", r"\1", url)
+    yield from (re.sub(r"(?<=.)@[^@/]*$", "", one.text) for one in server.get("args").each())
+
+
+def _is_read_only(server: Node) -> bool:
+    """Whether a switch of the server says that it may only read: an option, a variable, a header, a part of its address."""
+    return any(
+        (_READ_ONLY.search(name) and value.lower() in _YES) or (_MAY_WRITE.search(name) and value.lower() in _NO)
+        for name, value in _switches(server)
+    )
+
+
+def _switches(server: Node) -> Iterator[tuple[str, str]]:
+    """What the server is told, by name; an option without a value is said yes to."""
+    given = [one.text for one in server.get("args").each()]
+    for word, after in zip(given, (*given[1:], "-"), strict=False):
+        name, _, value = word.partition("=")
+        if name.startswith("-"):
+            yield name, value or ("" if after.startswith("-") else after)
+    for key in ("env", "headers"):
+        yield from ((name, value.text) for name, value in server.get(key).items() if value.text)
+    query = next((server.get(key).text for key in ("url", "serverUrl") if server.get(key)), "").partition("?")[2]
+    yield from ((name, value) for name, _, value in (one.partition("=") for one in query.split("&")))
 
 
 def _is_unpinned(server: Node) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from halfway.inspection.formats.cloudflare_options import Options, options_of, rollback_is_tolerant
 from halfway.inspection.formats.ts_actions import Action, Reading
-from halfway.inspection.formats.typescript import arguments, bare, callee, is_function, literal, member, parameters, text, walk
+from halfway.inspection.formats.typescript import arguments, bare, callee, is_function, literal, member, parameters, swallows, text
 from halfway.inspection.formats.wording import is_approval, is_back, is_failure, is_notice, takes_back
 from halfway.inspection.model import (
     Edge,
@@ -86,7 +86,7 @@ class Walk:
                 self._loop(node, around)
             case "return_statement" | "throw_statement":
                 self._expression(node, around)
-                if node.type == "throw_statement" and not _swallows(around.catcher):
+                if node.type == "throw_statement" and not swallows(around.catcher):
                     self.thrown = len(self.steps)
                 self.front = ()
             case "function_declaration" | "class_declaration":
@@ -155,7 +155,7 @@ class Walk:
                 continue
             if leads_on:
                 ending = OnError.ROUTE
-            elif not _swallows(handler):
+            elif not swallows(handler):
                 ending = OnError.STOP
             else:
                 ending = OnError.CONTINUE if re.search(r"\b(?:console|logger|log)\.", text(handler)) else OnError.SWALLOW
@@ -236,11 +236,12 @@ class Walk:
         actions = list(reading.inside(given.body)) if given.body is not None else []
         shown = [action for action in actions if action.effect.outward or action.opaque] or actions[:1]
         first = len(self.steps)
+        repeaters = self._repeaters(call, given, around)
+        if shown and all(action.caught for action in shown):  # no failure gets to the engine, which would try again
+            repeaters = tuple(one for one in repeaters if one.kind is not Repeating.STEP_RETRY)
         for number, action in enumerate(shown or [None]):
             step = self._step(name, number, call, around, action)
-            step = replace(
-                step, unit=name, scope=name, repeaters=self._repeaters(call, given, around), timeout=given.timeout, timeout_known=True
-            )
+            step = replace(step, unit=name, scope=name, repeaters=repeaters, timeout=given.timeout, timeout_known=True)
             if _is_dropped(call):
                 step = replace(step, extra={"not_awaited": "true"}, on_error=OnError.SWALLOW)
             self._add(replace(step, facts=given.facts), around)
@@ -299,7 +300,7 @@ class Walk:
         name = self._named(quoted(literal(program, first), 80) if kind == "waitForEvent" else kind)
         approval = kind == "waitForApproval" or is_approval(f"{name} {given.event}")
         # The types of an error tell an answer from silence; who does not look takes one for the other.
-        answers = around.catcher is not None and _swallows(around.catcher) and not _looks(around.catcher)
+        answers = around.catcher is not None and swallows(around.catcher) and not _looks(around.catcher)
         gate = Gate("approval" if approval else "wait", program.span(call), timeout_answers=answers)
         timeout = given.timeout if given.timeout_said else _WAITED if kind == "waitForEvent" else None
         step = self._step(name, 0, call, around, None)
@@ -348,7 +349,7 @@ class Walk:
 
     def finished(self) -> tuple[Step, ...]:
         """All steps; the roll-backs come last, those of later steps first."""
-        ends = [number for number, step in enumerate(self.steps) if step.fallible and not _swallows(self.catchers.get(step.id))]
+        ends = [number for number, step in enumerate(self.steps) if step.fallible and not swallows(self.catchers.get(step.id))]
         last = max([*ends, self.thrown - 1])
         recovering = [step for step in self.steps if Mark.RECOVERY in step.marks]
         steps = [
@@ -388,20 +389,6 @@ def _children(node: Syntax | None) -> Iterator[Syntax]:
 def _has_no_end(loop: Syntax) -> bool:
     condition = loop.child_by_field_name("condition")
     return condition is None or text(condition).strip() in ("", ";", "true")
-
-
-def _swallows(catcher: Syntax | None) -> bool:
-    """Whether a failure ends in a catch block."""
-    return catcher is not None and not any(one.type == "throw_statement" and _own(one, catcher) for one in walk(catcher))
-
-
-def _own(node: Syntax, catcher: Syntax) -> bool:
-    current = node.parent
-    while current is not None and current.id != catcher.id:
-        if is_function(current):
-            return False
-        current = current.parent
-    return True
 
 
 def _looks(catcher: Syntax) -> bool:

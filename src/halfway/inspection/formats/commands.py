@@ -26,6 +26,7 @@ _HARMLESS = frozenset({
     "read", "let", "expr", "exit", "return", "break", "continue", "shift", "local", "declare", "unset", "trap", "base64",
     "chown", "chmod", "umask",
 })  # fmt: skip
+_FETCHERS = frozenset({"pip", "pip3", "npm", "pnpm", "yarn", "bundle", "composer", "gem"})
 _AWAITING = re.compile(r"wait[-_]?for(?:[-_](?:it|db|database|postgres|mysql|redis|port|tcp|services?))?(?:\.sh)?")
 _SCRIPT = re.compile(r"\.(?:sh|bash|py|rb|pl|php|js|mjs|ts|jar)$")
 _INLINE = re.compile(r"-[a-zA-Z]*[ce]|--eval|--print|-p")
@@ -79,7 +80,8 @@ class Command:
 
     @property
     def harmless(self) -> bool:
-        return self.words[0].rpartition("/")[2] in _HARMLESS
+        name, first = self.words[0].rpartition("/")[2], self.words[1:2]
+        return name in _HARMLESS or (name in _FETCHERS and first in (("install",), ("ci",)))  # what a program needs is fetched
 
 
 def commands(text: str) -> tuple[Command, ...]:

@@ -24,7 +24,10 @@ _SERVERS = re.compile(
     r"|jaeger|otel|opentelemetry-collector\w*|kafka|zookeeper|rabbitmq|nats|nginx|traefik|caddy|haproxy|minio|clickhouse(?:-server)?|mailhog|mailpit"
     r"|localstack|vault|consul|etcd|keycloak|adminer|pgadmin\d*|registry|selenium|playwright)(?:[:@/-]|$)"
 )
-_TESTS = re.compile(r"^(?:npx |pnpm |yarn |uv run |poetry run )?(?:mocha|jest|vitest|playwright|pytest|rspec|phpunit|karma|cypress)\b")
+_TESTS = re.compile(
+    r"^(?:npx |pnpm |yarn |uv run |poetry run |python3? -m )?"
+    r"(?:mocha|jest|vitest|playwright|pytest|rspec|phpunit|karma|cypress|black|flake8|ruff|mypy|pylint|isort|eslint|prettier|tsc)\b"
+)
 _DEFAULT = re.compile(r"\$\{\w+:?-([^{}]*)\}")
 _STAYS = re.compile(r"(?i)(?:^|[\s_./-])(?:agent|server|daemon|listener|proxy|gateway|gotenberg|tika)s?(?:$|[\s_./-])")
 _OFELIA = re.compile(r"^ofelia\.(job-(?:exec|run|local|service-run))\.([\w.-]+)\.([\w-]+)$")
@@ -73,7 +76,9 @@ def _flows(source: Source, root: Node, given: Given) -> Iterator[Flow]:
         if _is_pretended(source, name) or _is_by_hand(service) or _is_server(service) or _is_test(service):
             continue
         if name in awaited or _is_job(service) or _has_known_effect(source, name, service, given):
-            steps += _steps(source, name, service, given, len(steps))
+            own = _steps(source, name, service, given, len(steps))
+            joins = _joins(service, services)
+            steps += [replace(step, extra={**step.extra, "serves": "true"}) if joins and step.opaque else step for step in own]
     if steps:
         unread += [step.opaque for step in steps if step.opaque is not None]
         yield Flow(
@@ -105,11 +110,18 @@ def _is_server(service: Node) -> bool:
 
 
 def _is_test(service: Node) -> bool:
-    """Whether it only runs tests, and has nothing to reach out with."""
+    """Whether it only runs tests or checks the text of programs, and has nothing to reach out with."""
     if any(service.get(key) for key in ("environment", "env_file", "secrets")):
         return False
     ran = [one for found in _started(service) for one in found if not one.harmless]
     return bool(ran) and all(_TESTS.search(" ".join(one.words[:3])) for one in ran)
+
+
+def _joins(service: Node, services: dict[str, Node]) -> bool:
+    """Whether a program of the image is told nothing but where another service listens: it is there to work for that one."""
+    ran = [one for found in _started(service) for one in found if not one.harmless]
+    listens = [re.fullmatch(r"(?:tcp://)?([\w.-]+):\d+", word) for one in ran for word in one.words]
+    return not any(one.script for one in ran) and any(match is not None and match[1] in services for match in listens)
 
 
 def _image(service: Node) -> str:
@@ -148,6 +160,9 @@ def _started(service: Node) -> Iterator[tuple[Command, ...]]:
         if len(script) == 1 or script[-1].startswith("exec "):  # what comes before the program that takes over prepares it
             yield of_words([*first, *(one.text for one in given.value[:-1]), script[-1]])
             return
+    if len(first) == 2 and first[0].rpartition("/")[2] in ("sh", "bash") and first[1] == "-c" and isinstance(given.value, str):
+        yield of_words([*first, given.text])
+        return
     yield from (found for node in (entry, given) if (found := _commands(node)))
 
 

@@ -21,11 +21,12 @@ from halfway.inspection.formats.typescript import (
     literal,
     member,
     parameters,
+    swallows,
     text,
     walk,
 )
 from halfway.inspection.formats.wording import named, opaque_effect
-from halfway.inspection.model import Effect, Identity, Kind, Repeat, Reversible, Span, Unread
+from halfway.inspection.model import Bearing, Effect, Identity, Kind, Receiver, Repeat, Reversible, Span, Unread
 from halfway.inspection.quoting import quoted
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ _ID = re.compile(r"^['\"]?id['\"]?$")
 _LOOPS = frozenset({"for_statement", "for_in_statement", "while_statement", "do_statement"})
 
 
+_PAUSES = re.compile(r"(?i)(?:sleep|delay|wait|pause)(?:ms|for)?")
+
 MOST_CALLS = 2000
 
 
@@ -73,6 +76,7 @@ class Action:
     returned: bool = False
     opaque: Unread | None = None
     in_loop: bool = False
+    caught: bool = False  # its failure ends within the body, so that nothing around it is tried again
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,8 @@ class Reading:
             effect = replace(effect, receiver=receiver(self.program, call, self.bindings))
         creates = Kind.ENQUEUE in effect.kinds and member(callee(call))[1] == "create"
         key = identity(self.program, call, body, self.bindings, _ID if creates else KEY) if effect.outward else None
-        yield Action(self.program.span(call), effect, key, spans, returned, in_loop=_in_loop(call, body))
+        looped, caught = _in_loop(call, body), _is_caught(call, body)
+        yield Action(self.program.span(call), effect, key, spans, returned, in_loop=looped, caught=caught)
 
     def _effect(self, call: Syntax) -> Effect | None:
         program, given = self.program, arguments(call)
@@ -169,8 +174,10 @@ class Reading:
             unread = self._unread(call)
             if unread is not None:
                 spans, returned = kept(self.program, call, body)
-                effect = opaque_effect(unread.what, self.name, unread.what)
-                yield Action(unread.span, effect, None, spans, returned, unread, _in_loop(call, body))
+                effect = self._told(opaque_effect(unread.what, self.name, unread.what), call)
+                key = identity(self.program, call, call, self.bindings)
+                own = key if key.bearing is not Bearing.NONE else None
+                yield Action(unread.span, effect, own, spans, returned, unread, _in_loop(call, body), _is_caught(call, body))
             return
         self.left[0] -= 1
         reading, function = target
@@ -180,7 +187,15 @@ class Reading:
         for action in inner.inside(function.child_by_field_name("body")):
             # What a function gives back is kept if its caller keeps it.
             keeps = (action.kept if not action.returned else ()) + (spans if action.returned else ())
-            yield replace(action, kept=keeps, returned=action.returned and returned, in_loop=action.in_loop or _in_loop(call, body))
+            looped, caught = action.in_loop or _in_loop(call, body), action.caught or _is_caught(call, body)
+            yield replace(action, kept=keeps, returned=action.returned and returned, in_loop=looped, caught=caught)
+
+    def _told(self, effect: Effect, call: Syntax) -> Effect:
+        """The effect of a function that was not given; one called after a message that is handed the hook of the own people tells them."""
+        if Kind.NOTIFY not in effect.kinds:
+            return effect
+        to = receiver(self.program, call, self.bindings)
+        return replace(effect, receiver=to, kinds=effect.kinds - {Kind.UNKNOWN} if to is Receiver.TEAM else effect.kinds)
 
     def _target(self, call: Syntax) -> tuple[Reading, Syntax] | None:
         if not self.hops or self.left[0] <= 0:
@@ -209,6 +224,8 @@ class Reading:
             return None
         if not self.hops and module:
             return None
+        if _only_waits(call, name):
+            return None
         # Asked for last: it takes as long as the way up.
         if call.parent is None or call.parent.type not in ("await_expression", "return_statement"):
             return None
@@ -230,6 +247,25 @@ def _names(name: str, given: Sequence[Syntax], program: Program) -> Iterator[str
 
 def _effect(kind: Kind, repeat: Repeat, told: str, reversible: Reversible = Reversible.UNKNOWN, *, certain: bool = True) -> Effect:
     return Effect("", frozenset({kind}), repeat, reversible, told, certain)
+
+
+def _only_waits(call: Syntax, name: str) -> bool:
+    """Whether a function is called after waiting, is given nothing but a time, and has no answer that is used."""
+    around = call.parent.parent if call.parent is not None else None
+    dropped = around is not None and around.type == "expression_statement"
+    return dropped and len(arguments(call)) < 2 and _PAUSES.fullmatch(name.rpartition(".")[2]) is not None
+
+
+def _is_caught(call: Syntax, body: Syntax) -> bool:
+    """Whether a `try` between a call and the body that it stands in keeps its failure to itself."""
+    current = call
+    while current.parent is not None and current.id != body.id:
+        around = current.parent
+        tried = around.type == "try_statement" and around.child_by_field_name("body") == current
+        if tried and swallows(around.child_by_field_name("handler")):
+            return True
+        current = around
+    return False
 
 
 def _in_loop(call: Syntax, body: Syntax) -> bool:

@@ -24,6 +24,7 @@ _TO = re.compile(
     r"(?i)(?:\b(?:to|recipients?|phone|channel|email|toaddresses|chat_id)['\"]?\s*:|setRecipient\(|setTo\()\s*\[?\s*([^,)}\]\n]+)"
 )
 _ADDRESS = re.compile(r"(?i)\b(?!(?:this\.)?env\b)[\w.]+\.(?:e?mail|phone|phone_?number)\b")
+_HOOK = re.compile(r"(?i)^(?:this\.)?env\.\w*hook\w*$")
 Bindings = Mapping[str, "Syntax"]
 """What the parameters of a function that is followed were given."""
 
@@ -152,11 +153,14 @@ def _keeps(call: Syntax) -> bool:
 
 def receiver(program: Program, call: Syntax, bindings: Bindings) -> Receiver:
     """Who gets a message: a customer where the address comes from data, the team where it is written down."""
-    said = " ".join(text(part) for part in _traced(program, call, bindings, through=lambda node: not _of_step(node)))
+    parts = [text(part) for part in _traced(program, call, bindings, through=lambda node: not _of_step(node))]
+    said = " ".join(parts)
     address = _TO.search(said)
     if address is not None:
         value = address[1].strip()
         if value[:1] in "'\"" or re.match(r"(?:this\.)?env\.", value):
             return Receiver.TEAM
         return Receiver.CUSTOMER if re.match(r"[\w.$?`{!]+$", value) and "." in value else Receiver.UNKNOWN
-    return Receiver.CUSTOMER if _ADDRESS.search(said) else Receiver.UNKNOWN
+    if _ADDRESS.search(said):
+        return Receiver.CUSTOMER
+    return Receiver.TEAM if any(_HOOK.match(part) for part in parts) else Receiver.UNKNOWN  # one setting for all runs

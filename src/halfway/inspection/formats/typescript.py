@@ -301,3 +301,17 @@ def _declare(node: Syntax, functions: dict[str, Syntax], declared: dict[str, lis
 def _keep(node: Syntax, name: str, value: Syntax | None, declared: dict[str, list[tuple[Syntax, Syntax]]]) -> None:
     if value is not None:
         declared.setdefault(name, []).append((node, bare(value) or value))
+
+
+def swallows(catcher: Syntax | None) -> bool:
+    """Whether a failure ends in a catch block."""
+    return catcher is not None and not any(one.type == "throw_statement" and _is_own(one, catcher) for one in walk(catcher))
+
+
+def _is_own(node: Syntax, catcher: Syntax) -> bool:
+    current = node.parent
+    while current is not None and current.id != catcher.id:
+        if is_function(current):
+            return False
+        current = current.parent
+    return True

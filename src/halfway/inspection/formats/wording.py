@@ -149,7 +149,9 @@ _WITH_TEXT = frozenset([
     "classify", "analyze", "analyse", "read", "reader", "fetch", "filter", "store", "save", "archive", "delete",
 ])  # fmt: skip
 _STARTING = frozenset(["execute", "call", "run", "invoke", "perform", "do"])
-_LOOKS_LAST = frozenset(["check", "checks", "checker", "lookup", "validation", "validator", "verification", "inquiry", "detector"])
+_LOOKS_LAST = frozenset(
+    ["check", "checks", "checker", "lookup", "search", "validation", "validator", "verification", "inquiry", "detector"]
+)
 _WORKS_OUT = frozenset(["calculate", "compute", "estimate", "count", "determine", "계산"])
 _LOOKS_FIRST = frozenset(
     [
@@ -162,6 +164,7 @@ _LOOKS_FIRST = frozenset(
         "query",
         "lookup",
         "find",
+        "search",
         "describe",
         "count",
         "show",

@@ -18,6 +18,7 @@ _ADDRESS = re.compile(r"^(?:[a-z][a-z0-9+.-]*://)?(?:[^/@\s]*@)?([^/:?#\s]+)(?::
 _ASKING = re.compile(r"(?i)/(?:search|_search|_msearch|_count|lookup|autocomplete|suggest|scrape)/?[\"'`]?\s*(?:[?#]|$)")
 # Where a token is asked for (RFC 6749), and where a model is asked by the interface that most of them have.
 _TOKEN = re.compile(r"(?i)/(?:oauth2?(?:/[\w.-]+){0,3}|openid-connect)/token/?[\"'`]?\s*(?:[?#]|$)")
+_GRANT = re.compile(r"(?<!\w)grant_?type[\"']?\s*[:=]", re.IGNORECASE)
 _COMPLETES = re.compile(r"(?i)/(?:chat/)?completions/?[\"'`]?\s*(?:[?#]|$)")
 _MODEL = re.compile(r"[\"']?\bmodel\b[\"']?\s*[:=]")
 _ASKED = re.compile(r"[\"']?\b(?:messages|prompt)\b[\"']?\s*[:=]")
@@ -48,6 +49,11 @@ def address(url: str) -> Address:
 def asks(url: str) -> bool:
     """Whether the last part of a path says that a search is posted or a token asked for, which changes nothing."""
     return _ASKING.search(url[:LONGEST]) is not None or _TOKEN.search(url[:LONGEST]) is not None
+
+
+def asks_for_token(body: str) -> bool:
+    """Whether the body says by which grant a token is asked for (RFC 6749), wherever that is done."""
+    return _GRANT.search(body[:LONGEST]) is not None
 
 
 def selects(body: str) -> bool:

@@ -6,7 +6,20 @@ import re
 
 from halfway.inspection.knowledge.shell import Command, has_flag, values
 
-_BODY = ("-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--data-ascii", "--json", "-F", "--form", "--form-string")
+_BODY = (
+    "-d",
+    "--data",
+    "--data-raw",
+    "--data-binary",
+    "--data-urlencode",
+    "--data-ascii",
+    "--json",
+    "-F",
+    "--form",
+    "--form-string",
+    "--post-data",
+    "--body-data",
+)
 _FIELDS = ("-f", "-F", "--raw-field", "--field", "--input")
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _QUESTION = re.compile(r"query=\s*(?:query\b|\{)")

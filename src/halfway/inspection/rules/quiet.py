@@ -14,7 +14,7 @@ _QUIET = re.compile(
     r"|\b(?:call|ask|invoke)\W+(?:\w+\W+)?(?:llm|claude|gemini|gpt|bedrock|openai)|\bllm\b"
 )
 _PRETENDS = re.compile(r"(?i)(?:^|[\s_:${./-])(?:mock|dummy|fake|stub|noop|no-op)")
-_WATCHES = re.compile(r"(?i)guard|block|protect|warn|remind|audit|check|lint|format|log")  # what a hook of an agent is there for
+_WATCHES = re.compile(r"(?i)guard|block|protect|warn|remind|audit|check|verif|lint|format|log")  # what a hook of an agent is there for
 QUIETED = frozenset({"said", "local", "written"})  # the file says that it is safe, or has it in another language; only files are given
 
 

@@ -22,6 +22,8 @@ _BUILDS = re.compile(r"(?i)POST .*(?:build[-_]?hook|api\.render\.com/deploy|api\
 # It only has the newest state built, whoever asks for it.
 _IN_EARNEST = re.compile(r"--prod|\s-p\b")
 _ADDS = re.compile(r"\b(?:append|insert|INSERT|add|create)(?:\b|[A-Z])")
+# A condition that lets in one of the copies of a program, by its number.
+_ONE_OF_MANY = re.compile(r"(?i)(?:index|ordinal|replica|instance|rank)\w*\}?[\"']?\s*(?:-eq|={1,3})\s*[\"']?\d+\b")
 _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
 
 
@@ -39,8 +41,10 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _is_elsewhere(flow: Flow, step: Step) -> bool:
-    """Whether the flow itself lets two of it not meet: by a machine of its own, by the lock of the state that it makes or names."""
-    return _stays_inside(flow, step) or (_STATE.match(told(step)) is not None and any(_STATE_LOCK.search(one.quote) for one in flow.steps))
+    """Whether the flow itself lets two of it not meet: by a machine of its own, by its number, by the lock of the state that it names."""
+    if _ONE_OF_MANY.search(step.condition) or _stays_inside(flow, step):
+        return True
+    return _STATE.match(told(step)) is not None and any(_STATE_LOCK.search(one.quote) for one in flow.steps)
 
 
 def _stays_inside(flow: Flow, step: Step) -> bool:

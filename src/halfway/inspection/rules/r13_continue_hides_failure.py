@@ -60,7 +60,13 @@ def _built(step: Step, after: tuple[Step, ...], unasked: frozenset[str]) -> Step
     if kinds(step) == FILE:
         return None
     later = (one for one in after if one.order > step.order and one.id in unasked and outward(one))
-    return next((one for one in later if not _is_beside(one) and not _waits(one) and not (is_queued(step) and is_queued(one))), None)
+    found = next((one for one in later if not _is_beside(one) and not _waits(one) and not (is_queued(step) and is_queued(one))), None)
+    return None if found is None or _is_cleared_too(step, found) else found
+
+
+def _is_cleared_too(step: Step, later: Step) -> bool:
+    """Whether both delete in the same way, one thing after another: neither needs that the other is gone."""
+    return kinds(step) == kinds(later) == DELETED and told(step) == told(later)
 
 
 def _waits(later: Step) -> bool:

@@ -45,7 +45,8 @@ def _severity(step: Step, bounded: bool) -> Severity | None:
     if kinds(step) == FILE:
         return None  # files of the machine are what an agent is there for
     if not bounded:
-        return Severity.MEDIUM if kinds(step) == AGENT and "unattended" in step.extra and "at_will" not in step.extra else Severity.HIGH
+        unknown = kinds(step) == AGENT or (kinds(step) <= _UNKNOWN_TOOLS and _is_operation(step))
+        return Severity.MEDIUM if unknown and "unattended" in step.extra and "at_will" not in step.extra else Severity.HIGH
     return Severity.MEDIUM if kinds(step) - _UNKNOWN_TOOLS else None
 
 
@@ -53,6 +54,11 @@ def _is_grave(step: Step) -> bool:
     """Whether its tools move money, stock or rights, or speak to people."""
     tells = Kind.NOTIFY in kinds(step) and step.effect is not None and step.effect.receiver is not Receiver.TEAM
     return bool(kinds(step) & OFFICIAL) or tells
+
+
+def _is_operation(step: Step) -> bool:
+    """Whether it is one operation of a vendor of which no row tells, and no program that does whatever it is told."""
+    return step.effect is not None and bool(step.effect.action) and not step.effect.certain
 
 
 def _is_bounded(step: Step) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from halfway.inspection.assessing import identified
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Flow, Kind, Repeater, Repeating, Step, Unread
 from halfway.inspection.quoting import quoted
@@ -43,7 +44,8 @@ def _is_grave(step: Step) -> bool:
 
 
 def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
-    safe = step.guard is not None or step.extra.get("said") == "idempotent"  # a repeat does not get there, or the file says it is none
+    # A repeat does not get there, carries by what it is known again, or the file says that it is none.
+    safe = step.guard is not None or identified(step) or step.extra.get("said") == "idempotent"
     repeat = next((one for one in again(step) if one.automatic and not safe), None)
     repeated = repeated_at(flow, repeat, step) if repeat is not None else ()
     severity = Severity.HIGH if repeat is not None and _is_likely(repeat, step) else Severity.MEDIUM

@@ -22,6 +22,8 @@ _DONE = re.compile(
 )
 _FAILED = re.compile(r"(?i)fail|error|broke|❌|🚨|실패|오류")
 _SECRET = re.compile(r"(?i)\b(?:secrets|vars)\.|webhook|hook|channel|\bteam\b|admin|ops")
+_ALONE = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
+_OTHERS = re.compile(r"(?i)customer|client|user")
 _RECORD = re.compile(r"github\.event\b|client_payload|\binputs\.|\$\{?[1-9@]")
 _RECEIVERS = (
     "--to",
@@ -168,12 +170,21 @@ def told(effect: Effect, command: Command, origins: Origins) -> Receiver:
     to = [words[place + 1] for place, word in enumerate(words[:-1]) if word in _RECEIVERS]
     if words[0].rsplit("/", 1)[-1] in ("mail", "mailx", "mutt", "sendmail"):
         to = [words[-1]]
+        if _is_setting(to[0], command, origins):
+            return Receiver.TEAM
     elif not to:
         to = [
             word for word in words[1:] if re.match(r"^https?://|^\$\{?\w*(?:HOOK|URL)\w*\}?$|^\$\{\{[^}]*(?:hook|url)", word, re.IGNORECASE)
         ][:1]
         return receiver(to[0]) if to and not _plain_address(to[0]) else Receiver.UNKNOWN
     return receiver(" ".join(to)) if to and not _from_loop(to, command, origins) else Receiver.CUSTOMER if to else Receiver.UNKNOWN
+
+
+def _is_setting(word: str, command: Command, origins: Origins) -> bool:
+    """Whether one message goes to a variable that nothing in the script sets: the same for all runs, and so of whoever runs it."""
+    match = _ALONE.fullmatch(word)
+    name = match[1] if match is not None and not command.loops else ""
+    return name.isupper() and not _OTHERS.search(name) and origins.assigned(name, command.line) is None and origins.outside(name) is None
 
 
 def _plain_address(url: str) -> bool:

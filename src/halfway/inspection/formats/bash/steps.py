@@ -67,7 +67,7 @@ def _drafts(command: Command, script: Script, frame: Frame, origins: Origins) ->
             _acting(_step(command, script, frame, effect.told), effect, command, script, frame=frame, origins=origins), command, frame
         )
         return
-    program = said.program(command.words)
+    program = None if said.is_guessed(command.words) and _makes_file(command) else said.program(command.words)
     if effect is None and program is not None and not said.asks_about_itself(command.words):
         yield from _programs(program, command, script, frame)
         return
@@ -77,6 +77,11 @@ def _drafts(command: Command, script: Script, frame: Frame, origins: Origins) ->
         yield _draft(replace(step, marks=frozenset({mark, *step.marks}), fallible=False), command, frame)
     elif not said.trivial(command.words):
         yield _draft(replace(step, marks=frozenset()), command, frame)
+
+
+def _makes_file(command: Command) -> bool:
+    """Whether what it has to say goes into a file that is no log: it writes that file."""
+    return any(not file.startswith(("/dev/", "&")) and "log" not in file.lower() for file in command.writes)
 
 
 def _resolved(command: Command, frame: Frame, origins: Origins) -> Command:

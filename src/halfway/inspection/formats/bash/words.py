@@ -332,6 +332,12 @@ def program(words: Sequence[str]) -> Program | None:
     return None
 
 
+def is_guessed(words: Sequence[str]) -> bool:
+    """Whether nothing but a word that a tool is given, of which nobody knows, says that it goes outside."""
+    name = _base(words[0])
+    return name not in _BUILDERS | _RUNNERS | _STARTERS and "/" not in words[0] and _acts(name, words)
+
+
 def _acts(name: str, words: Sequence[str]) -> bool:
     """Whether a tool that nobody knows is told to do what goes outside."""
     if name in _KNOWN_TOOLS or trivial(words) or unknown_name(words) or _SAYS_SO.match(name):
