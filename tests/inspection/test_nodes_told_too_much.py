@@ -895,3 +895,124 @@ def test_what_runs_after_the_last_page_runs_once(tmp_path: Path, asked: str, rul
     make = module(3, "shop:createATask", {"title": "x"}, filter=ends)
     text = scenario(module(1, "gateway:CustomWebHook"), module(2, "builtin:BasicRepeater", {"repeats": "9"}), make)
     assert ("R-27" in told(tmp_path, "x.json", text)) is rule
+
+
+# ── what is only asked, what n8n never comes to, and what an engine does by itself ──
+
+
+TALK: dict[str, object] = {"model": "m1", "messages": [{"role": "user", "content": "{{1.subject}}"}]}
+PICTURE: dict[str, object] = {"inputs": "{{1.subject}}"}
+
+
+def handed(body: Mapping[str, object], used: str) -> str:
+    """A request whose body a module before it makes, and of whose answer a module behind it uses a part."""
+    asks = {"method": "post", "url": "{{1.api}}", "data": "{{2.json}}"}
+    again = [module(9, "builtin:Break", {"retry": True, "count": "3"})]
+    row = module(4, "google-sheets:addRow", {"values": {"0": used}})
+    flow = [INBOX, module(2, "json:CreateJSON", body), module(3, "http:ActionSendData", asks, onerror=again), row]
+    return json.dumps({"name": "x", "flow": flow, "metadata": {"scenario": {"dlq": True}}}, indent=1)
+
+
+@pytest.mark.parametrize(
+    ("body", "used", "rule"),
+    [
+        (TALK, "{{3.data.text}}", False),
+        ({"order": "{{1.subject}}"}, "{{3.data.choices[].message.content}}", False),
+        (PICTURE, "{{3.data}}", False),
+        (PICTURE, "{{3.data.orderId}}", True),
+        ({"order": "{{1.subject}}", "model": "m1"}, "{{3.data.orderId}}", True),
+    ],
+)
+def test_a_request_of_make_that_asks_a_model_changes_nothing(tmp_path: Path, body: Mapping[str, object], used: str, rule: bool) -> None:
+    assert ("R-01" in told(tmp_path, "x.json", handed(body, used))) is rule
+
+
+@pytest.mark.parametrize(
+    ("url", "body", "rule"),
+    [
+        ("https://maps.example/v1/places:searchText", '={"textQuery": "{{ $json.town }}"}', False),
+        ("https://maps.example/v1/places:addText", '={"textQuery": "{{ $json.town }}"}', True),
+        ("http://inside.example/api/generate", '={"model": "m1", "prompt": "x", "stream": false}', False),
+        ("http://inside.example/api/generate", '={"model": "m1", "prompt": "x", "callback": "y"}', True),
+    ],
+)
+def test_a_request_of_n8n_that_asks_is_known_by_its_body_or_its_verb(tmp_path: Path, url: str, body: str, rule: bool) -> None:
+    text = drawn(HOOK, made("Post", "httpRequest", {"url": url, "method": "POST", "jsonBody": body}))
+    assert ("R-39" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({"query": "=shops in {{ $json.town }}", "options": {}}, False),
+        ({"query": "DELETE FROM shops"}, True),
+        ({"query": "x", "name": "y"}, True),
+        ({"operation": "scrape", "url": "https://shop.example"}, False),
+        ({"operation": "run", "url": "https://shop.example"}, True),
+    ],
+)
+def test_a_node_of_others_that_gets_a_question_looks(tmp_path: Path, given: Mapping[str, object], rule: bool) -> None:
+    assert ("R-44" in told(tmp_path, "x.json", drawn(HOOK, made("Ask", "n8n-nodes-shop.find", given)))) is rule
+
+
+ALONE = "const fs = require('fs');\nfs.writeFileSync('x.json', '{}');"
+
+
+@pytest.mark.parametrize(
+    ("code", "rule"),
+    [
+        (f"const here = typeof module !== 'undefined' && require.main === module;\nif (here) {{ {ALONE} }}\nreturn [];", False),
+        (f"if (typeof $input === 'undefined') {{ {ALONE} }}\nreturn $input.all();", False),
+        (f"if (typeof $input !== 'undefined') {{ return []; }} else {{ {ALONE} }}", False),
+        (f"if (typeof module !== 'undefined' && module.exports) {{ {ALONE} }} else {{ return []; }}", False),
+        (f"if ($input.first().json.keep) {{ {ALONE} }}\nreturn [];", True),
+        (f"if (typeof $input === 'undefined' || keep) {{ {ALONE} }}\nreturn [];", True),
+        (f"if (typeof $input === 'undefined') {{ a(); }}\n{ALONE}", True),
+        ("// await fetch(url, { method: 'POST' });\nreturn [];", False),
+        ("await fetch(url, { method: 'POST' });\nreturn [];", True),
+        ("const sql = `\nSELECT id\nFROM orders\nWHERE id = 1`;\nreturn [{ json: { sql } }];", False),
+        ("from shop.client import post\npost(1)\nreturn []", True),
+    ],
+)
+def test_code_counts_as_it_runs_in_n8n(tmp_path: Path, code: str, rule: bool) -> None:
+    assert ("R-44" in told(tmp_path, "x.json", drawn(HOOK, made("Work", "code", {"jsCode": code})))) is rule
+
+
+@pytest.mark.parametrize(("behind", "rule"), [("throw new Error('Unauthorized')", False), ("throw new Error('no stock')", True)])
+def test_a_part_behind_which_strangers_are_turned_away_asks_who_somebody_is(tmp_path: Path, behind: str, rule: bool) -> None:
+    test = made("Test", "code", {"jsCode": f"if (!$json.id) {behind};\nreturn [];"})
+    assert ("R-44" in told(tmp_path, "x.json", drawn(HOOK, made("Ask", "executeWorkflow", {"workflowId": "w7"}), test))) is rule
+
+
+@pytest.mark.parametrize(("method", "mode", "rule"), [("GET", "responseNode", False), ("POST", "responseNode", True), ("GET", "", True)])
+def test_who_fetches_an_answer_delivers_nothing_again(tmp_path: Path, method: str, mode: str, rule: bool) -> None:
+    start = made("Start", "webhook", {"httpMethod": method, "responseMode": mode})
+    mail = made("Mail", "gmail", {"sendTo": "={{ $json.email }}", "resource": "message", "operation": "send"})
+    assert ("R-39" in told(tmp_path, "x.json", drawn(start, mail, made("Answer", "respondToWebhook")))) is rule
+
+
+@pytest.mark.parametrize(("handler", "said"), [("builtin:Ignore", ["MEDIUM"]), ("builtin:Resume", ["HIGH"])])
+def test_what_make_ignores_comes_to_no_later_module(tmp_path: Path, handler: str, said: list[str]) -> None:
+    row = module(2, "google-sheets:addRow", {"values": {"0": "{{1.subject}}"}}, onerror=[module(9, handler)])
+    text = scenario(INBOX, row, module(3, "wordpress:createPost", {"title": "{{2.rowNumber}}"}))
+    assert told(tmp_path, "x.json", text)["R-13"] == said
+
+
+@pytest.mark.parametrize(("by", "said"), [("webhook", ["LOW"]), ("botToken", ["MEDIUM"])])
+def test_a_webhook_of_a_chat_leads_to_one_channel(tmp_path: Path, by: str, said: list[str]) -> None:
+    text = drawn(CLOCK, made("Say", "discord", {"authentication": by, "content": "x"}, typeVersion=2))
+    found = told(tmp_path, "x.json", text)
+    assert found["R-29"] == said
+    assert ("R-16" in found) is (by != "webhook")
+
+
+@pytest.mark.parametrize(("interval", "seconds"), [({"field": "minutes"}, 300), ({"field": "minutes", "minutesInterval": 1}, 60)])
+def test_a_timetable_without_a_number_has_the_usual_one(tmp_path: Path, interval: Mapping[str, object], seconds: float) -> None:
+    text = drawn(made("Start", "scheduleTrigger", {"rule": {"interval": [interval]}}), made("Say", "slack"))
+    assert [one.period for one in read(tmp_path, text).triggers] == [seconds]
+
+
+@pytest.mark.parametrize(("more", "rule"), [({}, False), ({"onError": "continueRegularOutput"}, True)])
+def test_a_workflow_that_is_called_fails_in_its_caller(tmp_path: Path, more: Mapping[str, object], rule: bool) -> None:
+    text = drawn(made("Start", "executeWorkflowTrigger"), made("Row", "googleSheets", {"operation": "append"}, **more))
+    assert ("R-29" in told(tmp_path, "x.json", text)) is rule

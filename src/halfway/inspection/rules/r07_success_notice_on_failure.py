@@ -37,7 +37,7 @@ def _is_aside(step: Step) -> bool:
 
 def _passes(ways: Ways, failed: Step, notice: Step) -> bool:
     """Whether a failure of the one does not keep from the other."""
-    going_on = failed.on_error in (OnError.CONTINUE, OnError.SWALLOW) and "failure_asked" not in failed.extra
+    going_on = failed.on_error in (OnError.CONTINUE, OnError.SWALLOW) and not {"failure_asked", "dropped"} & failed.extra.keys()
     passed_over = going_on and ways.is_after(failed, notice)
     if Mark.SUCCESS_NOTICE not in notice.marks:  # a mark on the way of a failure may well say `failed`, and one before an effect `begun`
         return passed_over and not any(outward(one) for one in ways.after(notice))

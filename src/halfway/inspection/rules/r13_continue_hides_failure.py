@@ -28,8 +28,9 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         if "failure_asked" in step.extra:
             continue
-        needing = next((one for one in every if one.id != step.id and step.id in one.needs_output_of), None)
-        after = None if needing is not None or only_tells(step) else _built(step, ways.after(step), ids)
+        dropped = "dropped" in step.extra  # the record is taken out, and nothing later is done with it
+        needing = next((one for one in every if not dropped and one.id != step.id and step.id in one.needs_output_of), None)
+        after = None if dropped or needing is not None or only_tells(step) else _built(step, ways.after(step), ids)
         if needing is not None:
             yield found(RULE.id, Severity.HIGH, step, NEEDS, line(needing), later=needing)
         elif after is not None:

@@ -279,6 +279,7 @@ class Steps:
             "module": placed.node.get("module").text,
             "handler": directive,
             "handles": placed.handles,
+            "dropped": "true" if self.on_error(name) is OnError.SWALLOW else "",
             "route": placed.route,
             "break_without_store": "true" if directive == "Break" and not stored else "",
             **self.told.marks(name),

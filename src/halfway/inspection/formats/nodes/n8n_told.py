@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes import parts
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
-from halfway.inspection.formats.nodes.n8n_effects import address_of, asked
+from halfway.inspection.formats.nodes.n8n_effects import address_of, asked, by_webhook
 from halfway.inspection.formats.nodes.provenance import Tracer, receiver
 from halfway.inspection.model import Effect, Kind, Receiver
 from halfway.inspection.source import Node
@@ -47,7 +47,7 @@ class Told:
         if effect is None or Kind.NOTIFY not in effect.kinds or effect.receiver is not Receiver.UNKNOWN:
             return effect
         node = self.drawing.nodes[name]
-        if self.at_home(node) or (drawn.short(node).removesuffix("tool") in _OF_THE_TEAM and not _to_one(node)):
+        if self.at_home(node) or by_webhook(node) or (drawn.short(node).removesuffix("tool") in _OF_THE_TEAM and not _to_one(node)):
             return replace(effect, receiver=Receiver.TEAM)
         address = self._address(node)
         if not address:
