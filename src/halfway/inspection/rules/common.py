@@ -82,6 +82,11 @@ def tells_team(step: Step) -> bool:
     return only_tells(step) and step.effect is not None and step.effect.receiver is Receiver.TEAM
 
 
+def is_apart(step: Step, notice: Step) -> bool:
+    """Whether a message cannot be about a step: it is sent on a way as well on which the step is not tried."""
+    return step.id in notice.extra.get("untold", "").split("\n") and not kinds(step) & OFFICIAL
+
+
 def named_only(step: Step) -> bool:
     """Whether what it does is inferred from nothing but the name of a function."""
     return step.effect is not None and not step.effect.certain and step.effect.told.endswith("()")

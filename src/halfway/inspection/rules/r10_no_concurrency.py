@@ -68,8 +68,8 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
 
 
 def _is_inserted(step: Step) -> bool:
-    """Whether its statement adds a row, or to a number, which the database does at once, whatever the step is called."""
-    return step.effect is not None and step.effect.action in ("db.insert", "db.add")
+    """Whether it adds an entry or a row, or to a number, which the receiver does at once, whatever the step is called."""
+    return step.effect is not None and (step.effect.action in ("db.insert", "db.add") or step.effect.action.endswith(".create"))
 
 
 def _is_preview(step: Step) -> bool:
