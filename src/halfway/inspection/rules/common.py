@@ -34,6 +34,9 @@ OFFICIAL = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 TABLES = ("sheets.", "airtable.", "notion.", "dynamodb.", "db.", "store.")
 """How the actions on rows of tables of one's own begin."""
 
+ENTRIES = ("hubspot.create", "hubspot.contact.create", "crm.create")
+"""Entries about customers that are added."""
+
 _CHATS = frozenset({"telegram", "whatsapp", "slack", "discord", "line", "messenger", "mattermost", "teams"})
 _QUEUES = frozenset({"celery", "rq", "dramatiq", "huey", "arq"})
 _REQUEST = re.compile(r"^[A-Z]{3,7} ")

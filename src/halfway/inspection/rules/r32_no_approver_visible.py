@@ -6,7 +6,19 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Flow, Kind, Mark, Receiver, Starting, Step
-from halfway.inspection.rules.common import TABLES, answers, found, is_by_hand, is_of_queue, kinds, line, named_only, place, tells_team
+from halfway.inspection.rules.common import (
+    ENTRIES,
+    TABLES,
+    answers,
+    found,
+    is_by_hand,
+    is_of_queue,
+    kinds,
+    line,
+    named_only,
+    place,
+    tells_team,
+)
 from halfway.inspection.ways import Ways
 
 NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
@@ -86,8 +98,7 @@ def _is_nobodys(step: Step) -> bool:
     """Whether it is one of many that nobody approves one by one, also an entry that is only added."""
     if step.effect is None or _weight(step) != EVERYDAYS:
         return False
-    action = step.effect.action
-    return action.startswith(NOBODYS) or (action.startswith(("hubspot.", "crm.")) and action.endswith(".create"))
+    return step.effect.action.startswith(NOBODYS) or step.effect.action in ENTRIES
 
 
 def _order(step: Step) -> tuple[bool, bool, bool, int]:

@@ -73,8 +73,9 @@ class Told:
         starts = [one for one in self.drawing.triggers if name in self.drawing.graph.downstream([one])]
         if not address or any(kind_of(self.drawing.nodes[one]) not in (Starting.EVENT, Starting.MANUAL) for one in starts):
             return False
-        said = [self.tracer.follow(leaf.text, name) for _, leaf in parts.leaves(node.get("parameters")) if leaf.text]
-        return confirms(self.tracer.follow(address, name), frozenset().union(*said))
+        texts = (leaf.text for _, leaf in parts.leaves(node.get("parameters")) if leaf.text)
+        said = frozenset(root for text in texts for root in self.tracer.follow(text, name))
+        return confirms(self.tracer.follow(address, name), said)
 
     def _is_sender(self, start: str, text: str) -> bool:
         kind = _writes(self.drawing.nodes[start])
