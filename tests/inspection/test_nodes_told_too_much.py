@@ -609,13 +609,13 @@ def test_a_statement_is_filled_in_without_a_sign(tmp_path: Path, value: str, rul
 # ── who decides, and what the own people hear ──
 
 
-@pytest.mark.parametrize(("start", "severities"), [("errorTrigger", []), ("webhook", ["MEDIUM"])])
+@pytest.mark.parametrize(("start", "severities"), [("errorTrigger", []), ("airtableTrigger", ["MEDIUM"])])
 def test_the_notice_of_a_failure_is_nobodys_to_approve(tmp_path: Path, start: str, severities: list[str]) -> None:
     text = node("gmail", start, sendTo="={{ $json.owner }}", **MAIL)
     assert told(tmp_path, "x.json", text).get("R-32", []) == severities
 
 
-@pytest.mark.parametrize(("start", "severity"), [("executeWorkflowTrigger", "LOW"), ("webhook", "MEDIUM")])
+@pytest.mark.parametrize(("start", "severity"), [("executeWorkflowTrigger", "LOW"), ("airtableTrigger", "MEDIUM")])
 def test_another_workflow_that_calls_has_decided(tmp_path: Path, start: str, severity: str) -> None:
     assert told(tmp_path, "x.json", node("gmail", start, sendTo="={{ $json.owner }}", **MAIL))["R-32"] == [severity]
 
@@ -895,3 +895,239 @@ def test_what_runs_after_the_last_page_runs_once(tmp_path: Path, asked: str, rul
     make = module(3, "shop:createATask", {"title": "x"}, filter=ends)
     text = scenario(module(1, "gateway:CustomWebHook"), module(2, "builtin:BasicRepeater", {"repeats": "9"}), make)
     assert ("R-27" in told(tmp_path, "x.json", text)) is rule
+
+
+# ── what is only asked, what n8n never comes to, and what an engine does by itself ──
+
+
+TALK: dict[str, object] = {"model": "m1", "messages": [{"role": "user", "content": "{{1.subject}}"}]}
+PICTURE: dict[str, object] = {"inputs": "{{1.subject}}"}
+
+
+def handed(body: Mapping[str, object], used: str) -> str:
+    """A request whose body a module before it makes, and of whose answer a module behind it uses a part."""
+    asks = {"method": "post", "url": "{{1.api}}", "data": "{{2.json}}"}
+    again = [module(9, "builtin:Break", {"retry": True, "count": "3"})]
+    row = module(4, "google-sheets:addRow", {"values": {"0": used}})
+    flow = [INBOX, module(2, "json:CreateJSON", body), module(3, "http:ActionSendData", asks, onerror=again), row]
+    return json.dumps({"name": "x", "flow": flow, "metadata": {"scenario": {"dlq": True}}}, indent=1)
+
+
+@pytest.mark.parametrize(
+    ("body", "used", "rule"),
+    [
+        (TALK, "{{3.data.text}}", False),
+        ({"order": "{{1.subject}}"}, "{{3.data.choices[].message.content}}", False),
+        (PICTURE, "{{3.data}}", False),
+        (PICTURE, "{{3.data.orderId}}", True),
+        ({"order": "{{1.subject}}", "model": "m1"}, "{{3.data.orderId}}", True),
+    ],
+)
+def test_a_request_of_make_that_asks_a_model_changes_nothing(tmp_path: Path, body: Mapping[str, object], used: str, rule: bool) -> None:
+    assert ("R-01" in told(tmp_path, "x.json", handed(body, used))) is rule
+
+
+@pytest.mark.parametrize(
+    ("url", "body", "rule"),
+    [
+        ("https://maps.example/v1/places:searchText", '={"textQuery": "{{ $json.town }}"}', False),
+        ("https://maps.example/v1/places:addText", '={"textQuery": "{{ $json.town }}"}', True),
+        ("http://inside.example/api/generate", '={"model": "m1", "prompt": "x", "stream": false}', False),
+        ("http://inside.example/api/generate", '={"model": "m1", "prompt": "x", "callback": "y"}', True),
+    ],
+)
+def test_a_request_of_n8n_that_asks_is_known_by_its_body_or_its_verb(tmp_path: Path, url: str, body: str, rule: bool) -> None:
+    text = drawn(HOOK, made("Post", "httpRequest", {"url": url, "method": "POST", "jsonBody": body}))
+    assert ("R-39" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({"query": "=shops in {{ $json.town }}", "options": {}}, False),
+        ({"query": "DELETE FROM shops"}, True),
+        ({"query": "x", "name": "y"}, True),
+        ({"operation": "scrape", "url": "https://shop.example"}, False),
+        ({"operation": "run", "url": "https://shop.example"}, True),
+    ],
+)
+def test_a_node_of_others_that_gets_a_question_looks(tmp_path: Path, given: Mapping[str, object], rule: bool) -> None:
+    assert ("R-29" in told(tmp_path, "x.json", drawn(HOOK, made("Ask", "n8n-nodes-shop.find", given)))) is rule
+
+
+ALONE = "const fs = require('fs');\nfs.writeFileSync('x.json', '{}');"
+
+
+@pytest.mark.parametrize(
+    ("code", "rule"),
+    [
+        (f"const here = typeof module !== 'undefined' && require.main === module;\nif (here) {{ {ALONE} }}\nreturn [];", False),
+        (f"if (typeof $input === 'undefined') {{ {ALONE} }}\nreturn $input.all();", False),
+        (f"if (typeof $input !== 'undefined') {{ return []; }} else {{ {ALONE} }}", False),
+        (f"if (typeof module !== 'undefined' && module.exports) {{ {ALONE} }} else {{ return []; }}", False),
+        (f"if ($input.first().json.keep) {{ {ALONE} }}\nreturn [];", True),
+        (f"if (typeof $input === 'undefined' || keep) {{ {ALONE} }}\nreturn [];", True),
+        (f"if (typeof $input === 'undefined') {{ a(); }}\n{ALONE}", True),
+        ("// await fetch(url, { method: 'POST' });\nreturn [];", False),
+        ("await fetch(url, { method: 'POST' });\nreturn [];", True),
+        ("const sql = `\nSELECT id\nFROM orders\nWHERE id = 1`;\nreturn [{ json: { sql } }];", False),
+        ("from shop.client import post\npost(1)\nreturn []", True),
+    ],
+)
+def test_code_counts_as_it_runs_in_n8n(tmp_path: Path, code: str, rule: bool) -> None:
+    assert ("R-44" in told(tmp_path, "x.json", drawn(HOOK, made("Work", "code", {"jsCode": code})))) is rule
+
+
+@pytest.mark.parametrize(("behind", "rule"), [("throw new Error('Unauthorized')", False), ("throw new Error('no stock')", True)])
+def test_a_part_behind_which_strangers_are_turned_away_asks_who_somebody_is(tmp_path: Path, behind: str, rule: bool) -> None:
+    test = made("Test", "code", {"jsCode": f"if (!$json.id) {behind};\nreturn [];"})
+    assert ("R-44" in told(tmp_path, "x.json", drawn(HOOK, made("Ask", "executeWorkflow", {"workflowId": "w7"}), test))) is rule
+
+
+@pytest.mark.parametrize(("method", "mode", "rule"), [("GET", "responseNode", False), ("POST", "responseNode", True), ("GET", "", True)])
+def test_who_fetches_an_answer_delivers_nothing_again(tmp_path: Path, method: str, mode: str, rule: bool) -> None:
+    start = made("Start", "webhook", {"httpMethod": method, "responseMode": mode})
+    mail = made("Mail", "gmail", {"sendTo": "={{ $json.email }}", "resource": "message", "operation": "send"})
+    assert ("R-39" in told(tmp_path, "x.json", drawn(start, mail, made("Answer", "respondToWebhook")))) is rule
+
+
+@pytest.mark.parametrize(("handler", "said"), [("builtin:Ignore", ["MEDIUM"]), ("builtin:Resume", ["HIGH"])])
+def test_what_make_ignores_comes_to_no_later_module(tmp_path: Path, handler: str, said: list[str]) -> None:
+    row = module(2, "google-sheets:addRow", {"values": {"0": "{{1.subject}}"}}, onerror=[module(9, handler)])
+    text = scenario(INBOX, row, module(3, "wordpress:createPost", {"title": "{{2.rowNumber}}"}))
+    assert told(tmp_path, "x.json", text)["R-13"] == said
+
+
+@pytest.mark.parametrize(("by", "said"), [("webhook", ["LOW"]), ("botToken", ["MEDIUM"])])
+def test_a_webhook_of_a_chat_leads_to_one_channel(tmp_path: Path, by: str, said: list[str]) -> None:
+    text = drawn(CLOCK, made("Say", "discord", {"authentication": by, "content": "x"}, typeVersion=2))
+    found = told(tmp_path, "x.json", text)
+    assert found["R-29"] == said
+    assert ("R-16" in found) is (by != "webhook")
+
+
+@pytest.mark.parametrize(("interval", "seconds"), [({"field": "minutes"}, 300), ({"field": "minutes", "minutesInterval": 1}, 60)])
+def test_a_timetable_without_a_number_has_the_usual_one(tmp_path: Path, interval: Mapping[str, object], seconds: float) -> None:
+    text = drawn(made("Start", "scheduleTrigger", {"rule": {"interval": [interval]}}), made("Say", "slack"))
+    assert [one.period for one in read(tmp_path, text).triggers] == [seconds]
+
+
+@pytest.mark.parametrize(("more", "rule"), [({}, False), ({"onError": "continueRegularOutput"}, True)])
+def test_a_workflow_that_is_called_fails_in_its_caller(tmp_path: Path, more: Mapping[str, object], rule: bool) -> None:
+    text = drawn(made("Start", "executeWorkflowTrigger"), made("Row", "googleSheets", {"operation": "append"}, **more))
+    assert ("R-29" in told(tmp_path, "x.json", text)) is rule
+
+
+# ── what is looked up, emptied or marked in the same flow, and what a message is about ──
+
+
+def compared(output: int) -> str:
+    """Rows that are made of what is, or is not, in the table already."""
+    table = {"tableId": "posts"}
+    ways = {"Start": [["New", "Old"]], "New": [["Split"]], "Split": [["Compare"]], "Old": [["Compare"]]}
+    ways["Compare"] = [[], [], [], []]
+    ways["Compare"][output] = ["Row"]
+    new, split = made("New", "httpRequest", {"url": "https://shop.example/posts"}), made("Split", "splitOut")
+    old, row = made("Old", "supabase", {"operation": "getAll", **table}), made("Row", "supabase", {"operation": "create", **table})
+    return drawn(CLOCK, new, old, split, made("Compare", "compareDatasets"), row, ways=ways)
+
+
+@pytest.mark.parametrize(("output", "rule"), [(0, False), (2, True)])
+def test_what_is_new_by_comparison_is_not_done_again(tmp_path: Path, output: int, rule: bool) -> None:
+    assert ("R-27" in told(tmp_path, "x.json", compared(output))) is rule
+
+
+def emptied(height: int) -> str:
+    """A calendar that is emptied on one way and filled on another."""
+    book: dict[str, object] = {"calendar": "C1"}
+    look = made("Look", "googleCalendar", {"operation": "getAll", **book}) | {"position": [0, height]}
+    drop = made("Drop", "googleCalendar", {"operation": "delete", "eventId": "={{ $json.id }}", **book})
+    split = made("Split", "splitOut") | {"position": [0, 100]}
+    ways = {"Start": [["Look", "Split"]], "Look": [["Drop"]], "Split": [["Make"]]}
+    text = drawn(CLOCK, look, drop, split, made("Make", "googleCalendar", book), ways=ways)
+    return json.dumps({**json.loads(text), "settings": {"executionOrder": "v1"}}, indent=1)
+
+
+@pytest.mark.parametrize(("height", "rule"), [(0, False), (200, True)])
+def test_what_is_emptied_first_is_filled_anew(tmp_path: Path, height: int, rule: bool) -> None:
+    found = told(tmp_path, "x.json", emptied(height))
+    assert ("R-27" in found) is rule
+    assert ("R-16" in found) is rule
+
+
+@pytest.mark.parametrize(("fields", "rule"), [("synced,note", False), ("note", True)])
+def test_each_round_marks_its_item_in_the_set_that_it_is_chosen_from(tmp_path: Path, fields: str, rule: bool) -> None:
+    look = made("Look", "mongoDb", {"collection": "users", "query": '={"synced": {"$ne": true}}'})
+    mark = made("Mark", "mongoDb", {"operation": "update", "collection": "users", "updateKey": "_id", "fields": fields})
+    post = made("Post", "httpRequest", {"url": "https://shop.example/leads", "method": "POST"})
+    ways = {"Start": [["Look"]], "Look": [["Each"]], "Each": [[], ["Post"]], "Post": [["Mark"]], "Mark": [["Each"]]}
+    text = drawn(CLOCK, look, made("Each", "splitInBatches"), post, mark, ways=ways)
+    assert ("R-27" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(
+    ("to", "said", "rule", "severity"),
+    [
+        ("{{1.email}}", "Thank you, {{1.name}}", False, "MEDIUM"),
+        ("{{2.email}}", "Thank you, {{1.name}}", True, "HIGH"),
+        ("{{1.email}}", "{{2.text}}", True, "HIGH"),
+    ],
+)
+def test_whom_the_event_names_is_told_what_it_has_brought(tmp_path: Path, to: str, said: str, rule: bool, severity: str) -> None:
+    mail = module(3, "google-email:ActionSendEmail", {"to": [to], "text": said})
+    found = told(tmp_path, "x.json", scenario(module(1, "gateway:CustomWebHook"), module(2, "google-sheets:filterRows"), mail))
+    assert ("R-32" in found) is rule
+    assert found["R-39"] == [severity]
+
+
+@pytest.mark.parametrize(("to", "rule"), [("={{ $json.body.email }}", False), ("={{ $('Look').item.json.email }}", True)])
+def test_whom_a_webhook_of_n8n_names_is_told_of_it(tmp_path: Path, to: str, rule: bool) -> None:
+    mail = made("Mail", "gmail", {"sendTo": to, "message": "Thank you", "resource": "message", "operation": "send"})
+    look = made("Look", "googleSheets", {"operation": "read"})
+    text = drawn(HOOK, look, mail, ways={"Start": [["Mail", "Look"]], "Look": [["Mail"]]} if rule else {"Start": [["Mail"]]})
+    assert ("R-32" in told(tmp_path, "x.json", text)) is rule
+
+
+@pytest.mark.parametrize(("given", "rule"), [({"filename": "x.pdf", "folderId": "/a"}, False), ({"data": "{{1.data}}"}, True)])
+def test_a_file_that_is_given_its_name_and_place_is_found_by_them(tmp_path: Path, given: Mapping[str, object], rule: bool) -> None:
+    assert ("R-16" in told(tmp_path, "x.json", scenario(INBOX, module(2, "google-drive:uploadAFile", given)))) is rule
+
+
+def forked(*otherwise: str) -> str:
+    """A call that may fail before a message, and where the other way out of a condition leads."""
+    call = made("Call", "httpRequest", {"url": "https://shop.example/calls", "method": "POST"}, onError="continueRegularOutput")
+    ways = {"Start": [["If"]], "If": [["Call"], [*otherwise]], "Call": [["Say"]]}
+    say = made("Say", "slack", {"channel": "C1", "text": "Two orders are left"})
+    return drawn(CLOCK, made("If", "if"), call, say, ways=ways)
+
+
+@pytest.mark.parametrize(("otherwise", "rule"), [(["Say"], False), ([], True)])
+def test_a_message_that_comes_without_the_call_is_not_about_it(tmp_path: Path, otherwise: list[str], rule: bool) -> None:
+    found = told(tmp_path, "x.json", forked(*otherwise))
+    assert ("R-07" in found) is rule
+    assert ("R-13" in found) is rule
+
+
+def noted(*otherwise: str) -> str:
+    """A message on one way out of a condition, and a row behind it."""
+    ways = {"Start": [["If"]], "If": [["Say"], [*otherwise]], "Say": [["Row"]]}
+    row = made("Row", "googleSheets", {"operation": "append"})
+    return drawn(CLOCK, made("If", "if"), made("Say", "slack", {"channel": "C1", "text": "No price"}), row, ways=ways)
+
+
+@pytest.mark.parametrize(("otherwise", "rule"), [(["Row"], False), ([], True)])
+def test_a_message_on_one_of_two_ways_tells_of_the_condition(tmp_path: Path, otherwise: list[str], rule: bool) -> None:
+    assert ("R-06" in told(tmp_path, "x.json", noted(*otherwise))) is rule
+
+
+@pytest.mark.parametrize(("first", "rule"), [(["Row", "Mail"], False), (["Mail", "Row"], True)])
+def test_what_comes_round_by_the_loop_is_about_the_next_item(tmp_path: Path, first: list[str], rule: bool) -> None:
+    mail = made("Mail", "gmail", {"sendTo": "={{ $json.email }}", "resource": "message", "operation": "send"})
+    row = made("Row", "googleSheets", {"operation": "append"})
+    ways = {"Start": [["Each"]], "Each": [[], [first[0]]], first[0]: [[first[1]]], first[1]: [["Each"]]}
+    assert ("R-06" in told(tmp_path, "x.json", drawn(CLOCK, made("Each", "splitInBatches"), mail, row, ways=ways))) is rule
+
+
+@pytest.mark.parametrize(("operation", "rule"), [("create", False), ("update", True)])
+def test_an_entry_about_a_customer_that_is_added_is_nobodys_to_approve(tmp_path: Path, operation: str, rule: bool) -> None:
+    assert ("R-32" in told(tmp_path, "x.json", node("hubspot", "webhook", resource="company", operation=operation))) is rule

@@ -34,6 +34,9 @@ OFFICIAL = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 TABLES = ("sheets.", "airtable.", "notion.", "dynamodb.", "db.", "store.")
 """How the actions on rows of tables of one's own begin."""
 
+ENTRIES = ("hubspot.create", "hubspot.contact.create", "crm.create")
+"""Entries about customers that are added."""
+
 _CHATS = frozenset({"telegram", "whatsapp", "slack", "discord", "line", "messenger", "mattermost", "teams"})
 _QUEUES = frozenset({"celery", "rq", "dramatiq", "huey", "arq"})
 _REQUEST = re.compile(r"^[A-Z]{3,7} ")
@@ -80,6 +83,11 @@ def is_message(step: Step) -> bool:
 def tells_team(step: Step) -> bool:
     """Whether it tells nobody but the own people."""
     return only_tells(step) and step.effect is not None and step.effect.receiver is Receiver.TEAM
+
+
+def is_apart(step: Step, notice: Step) -> bool:
+    """Whether a message cannot be about a step: it is sent on a way as well on which the step is not tried."""
+    return step.id in notice.extra.get("untold", "").split("\n") and not kinds(step) & OFFICIAL
 
 
 def named_only(step: Step) -> bool:

@@ -21,7 +21,10 @@ def check(case: Case) -> Iterator[Finding]:
     for step in ways.outward():
         if not _tells(step) or step.marks & {Mark.FAILURE_NOTICE, Mark.RECOVERY, Mark.WAIT}:  # who waits for an answer asks
             continue
-        later = next((one for one in ways.after(step) if one.id in told_of and told(one) != told(step)), None)
+        # By a loop alone it is about the next item.
+        beside = step.extra.get("told_or_not", "").split("\n")
+        after = (one for one in ways.after(step) if one.order > step.order and one.id not in beside)
+        later = next((one for one in after if one.id in told_of and told(one) != told(step)), None)
         if later is not None:
             severity = Severity.MEDIUM if _is_inside(step) or (_is_beside(step) and _is_kept_up(later)) else Severity.HIGH
             yield found(RULE.id, severity, step, _text(step), line(later), later=later)

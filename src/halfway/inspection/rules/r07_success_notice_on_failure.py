@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Mark, OnError, Receiver, Step, When
-from halfway.inspection.rules.common import found, is_message, line, outward, told
+from halfway.inspection.rules.common import found, is_apart, is_message, line, outward, told
 from halfway.inspection.ways import Ways
 
 INFERENCE = "{what} is reached when {failed} has failed, too, and then says that it is done."
@@ -37,7 +37,9 @@ def _is_aside(step: Step) -> bool:
 
 def _passes(ways: Ways, failed: Step, notice: Step) -> bool:
     """Whether a failure of the one does not keep from the other."""
-    going_on = failed.on_error in (OnError.CONTINUE, OnError.SWALLOW) and "failure_asked" not in failed.extra
+    if is_apart(failed, notice):
+        return False
+    going_on = failed.on_error in (OnError.CONTINUE, OnError.SWALLOW) and not {"failure_asked", "dropped"} & failed.extra.keys()
     passed_over = going_on and ways.is_after(failed, notice)
     if Mark.SUCCESS_NOTICE not in notice.marks:  # a mark on the way of a failure may well say `failed`, and one before an effect `begun`
         return passed_over and not any(outward(one) for one in ways.after(notice))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Flow, Kind, Repeat, Starting, Step, Trigger
-from halfway.inspection.rules.common import found, is_by_hand, kinds, place, told
+from halfway.inspection.rules.common import ENTRIES, found, is_by_hand, kinds, place, told
 
 INFERENCE = "Two runs may do {what} at the same time, and each finds the half of the other."
 STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.MANUAL})
@@ -68,8 +68,8 @@ def _meets(step: Step, starts: list[Trigger]) -> bool:
 
 
 def _is_inserted(step: Step) -> bool:
-    """Whether its statement adds a row, or to a number, which the database does at once, whatever the step is called."""
-    return step.effect is not None and step.effect.action in ("db.insert", "db.add")
+    """Whether it adds a row, or an entry about a customer, or to a number, which is done at once, whatever the step is called."""
+    return step.effect is not None and step.effect.action in ("db.insert", "db.add", *ENTRIES)
 
 
 def _is_preview(step: Step) -> bool:

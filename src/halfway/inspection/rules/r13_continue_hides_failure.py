@@ -7,7 +7,19 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, OnError, Step
-from halfway.inspection.rules.common import answers, found, is_by_hand, is_queued, kinds, line, only_tells, outward, tells_team, told
+from halfway.inspection.rules.common import (
+    answers,
+    found,
+    is_apart,
+    is_by_hand,
+    is_queued,
+    kinds,
+    line,
+    only_tells,
+    outward,
+    tells_team,
+    told,
+)
 
 NEEDS = "When {what} fails, {later} goes on with a result that is not there."
 BESIDE = frozenset({"github.label", "github.pull.update"})
@@ -28,8 +40,9 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         if "failure_asked" in step.extra:
             continue
-        needing = next((one for one in every if one.id != step.id and step.id in one.needs_output_of), None)
-        after = None if needing is not None or only_tells(step) else _built(step, ways.after(step), ids)
+        dropped = "dropped" in step.extra  # the record is taken out, and nothing later is done with it
+        needing = next((one for one in every if not dropped and one.id != step.id and step.id in one.needs_output_of), None)
+        after = None if dropped or needing is not None or only_tells(step) else _built(step, ways.after(step), ids)
         if needing is not None:
             yield found(RULE.id, Severity.HIGH, step, NEEDS, line(needing), later=needing)
         elif after is not None:
@@ -59,7 +72,7 @@ def _built(step: Step, after: tuple[Step, ...], unasked: frozenset[str]) -> Step
     """
     if kinds(step) == FILE:
         return None
-    later = (one for one in after if one.order > step.order and one.id in unasked and outward(one))
+    later = (one for one in after if one.order > step.order and one.id in unasked and outward(one) and not is_apart(step, one))
     found = next((one for one in later if not _is_beside(one) and not _waits(one) and not (is_queued(step) and is_queued(one))), None)
     return None if found is None or _is_cleared_too(step, found) else found
 

@@ -28,7 +28,7 @@ def check(case: Case) -> Iterator[Finding]:
         # What carries an identity of its own, or is looked for first, can be found without the receiver's id.
         if (
             not kinds(step) & GIVES_ID
-            or "unattended" in step.extra
+            or not {"unattended", "replaced", "named"}.isdisjoint(step.extra)  # it is found by its name, or by whoever begins again
             or is_row(step)
             or step.kept
             or step.guard is not None

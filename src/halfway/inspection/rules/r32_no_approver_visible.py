@@ -6,7 +6,19 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Flow, Kind, Mark, Receiver, Starting, Step
-from halfway.inspection.rules.common import TABLES, answers, found, is_by_hand, is_of_queue, kinds, line, named_only, place, tells_team
+from halfway.inspection.rules.common import (
+    ENTRIES,
+    TABLES,
+    answers,
+    found,
+    is_by_hand,
+    is_of_queue,
+    kinds,
+    line,
+    named_only,
+    place,
+    tells_team,
+)
 from halfway.inspection.ways import Ways
 
 NOBODY = "Nothing in the files says who lets {what} pass; who approves it has to be asked."
@@ -43,8 +55,8 @@ def check(case: Case) -> Iterator[Finding]:
         yield from _unnamed(ways, steps, gated)
         return
     # Nobody approves each answer to somebody who has written, nor what is done for it only.
-    bot = any(answers(case.flow, step) for step in free)
-    free = sorted((step for step in free if not bot or (_weight(step) < MADE_FOR_IT and not answers(case.flow, step))), key=_order)
+    bot = any(_is_answer(case.flow, step) for step in free)
+    free = sorted((step for step in free if not bot or (_weight(step) < MADE_FOR_IT and not _is_answer(case.flow, step))), key=_order)
     by_hand = {trigger.kind for trigger in case.flow.triggers} == {Starting.MANUAL}  # who starts it has said yes
     # Whoever queues a task has decided; what is merely created, or told to those who have asked to hear, is nobody's to approve.
     if not free or is_of_queue(case.flow) or _is_mild(free[0]) or all(_is_nobodys(one) for one in free):
@@ -52,6 +64,11 @@ def check(case: Case) -> Iterator[Finding]:
     if not (by_hand and case.flow.format == "n8n" and _weight(free[0]) > 0) and not _is_deployed_by_hand(case.flow, free[0]):
         mild = by_hand or _weight(free[0]) == EVERYDAYS or not ASKED_FOR.isdisjoint(free[0].extra)
         yield found(RULE.id, Severity.LOW if mild else Severity.MEDIUM, free[0], NOBODY, *(line(one) for one in free[1:MOST_FACTS]))
+
+
+def _is_answer(flow: Flow, step: Step) -> bool:
+    """Whether it tells somebody who has written, or whom the event names, of just that."""
+    return answers(flow, step) or "confirms" in step.extra
 
 
 def _unnamed(ways: Ways, steps: list[Step], gated: list[Step]) -> Iterator[Finding]:
@@ -78,8 +95,10 @@ def _is_mild(step: Step) -> bool:
 
 
 def _is_nobodys(step: Step) -> bool:
-    """Whether it is one of many that nobody approves one by one."""
-    return _weight(step) == EVERYDAYS and step.effect is not None and step.effect.action.startswith(NOBODYS)
+    """Whether it is one of many that nobody approves one by one, also an entry that is only added."""
+    if step.effect is None or _weight(step) != EVERYDAYS:
+        return False
+    return step.effect.action.startswith(NOBODYS) or step.effect.action in ENTRIES
 
 
 def _order(step: Step) -> tuple[bool, bool, bool, int]:

@@ -28,7 +28,8 @@ def check(case: Case) -> Iterator[Finding]:
         if is_logged(step):
             continue  # that it has come twice is what a log is there to tell
         text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
-        severity = min(_severity(step), Severity.MEDIUM) if answers(case.flow, step) or is_queued(step) else _severity(step)
+        mild = answers(case.flow, step) or "confirms" in step.extra or is_queued(step)
+        severity = min(_severity(step), Severity.MEDIUM) if mild else _severity(step)
         yield found(RULE.id, severity, step, text, *repeated_at(case.flow, repeat, step))
 
 

@@ -140,6 +140,13 @@ class Blueprint:
         del name
         return [(id, field.strip(" `")) for id, field in _REFERENCE.findall(moving(text))]
 
+    def reads_of(self, name: str) -> Iterator[str]:
+        """What of the answer of a module is used anywhere in the scenario, each as its whole path."""
+        path = re.compile(rf"(?<![\w.`]){re.escape(name)}\.([\w.`\[\]-]+)")
+        for placed in self.modules.values():
+            for part in ("mapper", "filter"):
+                yield from path.findall(moving(parts.texts(placed.node.get(part))))
+
     def tracer(self, roots: Mapping[str, Root]) -> Tracer:
         """Follows mapped values; a module that only reshapes hands on what is mapped into it."""
         return Tracer(self.references, moving, roots, self._assigned)

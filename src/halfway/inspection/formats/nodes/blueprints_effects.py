@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.nodes import blueprints, parts
+from halfway.inspection.formats.nodes.asking import asks_model, keys_in, only_infers, reads_generated
 from halfway.inspection.formats.nodes.blueprints import Blueprint
-from halfway.inspection.model import Effect, Unread
+from halfway.inspection.model import Effect, Kind, Unread
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
 
+_TAKEN = re.compile(r"\{\{(\d+)\.[\w`]+\}\}")
 SUB_UNREAD = "The scenario {what} is called and was not given."
 
 
@@ -32,7 +35,9 @@ def done_by(scenario: Blueprint, name: str, given: Given) -> Done:
         return Done(parts.unknown_effect(told(node)), Unread(quoted(shown), SUB_UNREAD, node.span))
     kind = node.get("module").text
     if is_request(node):
-        return Done(given.knowledge.http(_method(node), node.get("mapper", "url").text))
+        effect = given.knowledge.http(_method(node), node.get("mapper", "url").text)
+        unknown = effect is not None and effect.kinds == frozenset({Kind.UNKNOWN})
+        return Done(parts.reading(told(node)) if unknown and _asks_model(scenario, name) else effect)
     if node.get("mapper", "method").text.upper() == "GET" and node.get("mapper", "url"):
         return Done(parts.reading(told(node)))  # any request to one vendor, which says that it reads
     verb = kind.split(":")[-1].removeprefix("Action").removeprefix("action")
@@ -53,3 +58,21 @@ def is_request(node: Node) -> bool:
 
 def _method(node: Node) -> str:
     return node.get("mapper", "method").text.upper() or "GET"
+
+
+def _asks_model(scenario: Blueprint, name: str) -> bool:
+    """Whether a request asks a model, by its body, also where a module before it makes that, or by what is read of the answer."""
+    body, read = _fields_of_body(scenario, name), list(scenario.reads_of(name))
+    at_all = asks_model(body) or reads_generated(read)
+    return at_all or (only_infers(body) and bool(read) and all(one == "data" for one in read))
+
+
+def _fields_of_body(scenario: Blueprint, name: str) -> set[str]:
+    """The names of the fields that a request carries."""
+    body = scenario.modules[name].node.get("mapper", "data")
+    made = _TAKEN.fullmatch(body.text.strip())
+    if made is None or made[1] not in scenario.modules or not scenario.passes(made[1]):
+        return keys_in(parts.texts(body))
+    given = scenario.modules[made[1]].node.get("mapper")
+    top = {key for key, _ in given.items()}
+    return top if scenario.kind(made[1]) == "json:CreateJSON" else keys_in(parts.texts(given))

@@ -36,6 +36,7 @@ MOST_SECONDS = 86_400 * 366
 _FAILED = re.compile(r"(?i)\b(?:error|fail(?:s|ed|ure)?)\b")
 _LAST_PAGE = re.compile(r"(?i)page[-_ ]?count|total[-_ ]?pages|last[-_ ]?page")
 _TABLES = frozenset({"datastore", "google-sheets", "airtable", "mysql", "postgres", "mongodb", "notion"})
+_FILE_NAMES, _PLACES = ("filename", "fileName"), ("folderId", "folder", "folderPath", "path")
 _STORES = frozenset({Kind.CREATE, Kind.RECORD, Kind.FILE, Kind.UNKNOWN})
 
 
@@ -271,6 +272,10 @@ class Steps:
             self.scenario.kind(one).split(":")[0] == app and parts.only_reads(self.done[one].effect) for one in self.scenario.modules
         )
 
+    def _is_named_file(self, given: Node) -> bool:
+        """Whether it is a file that the caller gives its name and its place."""
+        return any(given.get(one).text for one in _FILE_NAMES) and any(given.get(one).text for one in _PLACES)
+
     def _extra(self, name: str) -> dict[str, str]:
         placed = self.scenario.modules[name]
         directive = blueprints.directive(placed.node)
@@ -279,6 +284,8 @@ class Steps:
             "module": placed.node.get("module").text,
             "handler": directive,
             "handles": placed.handles,
+            "named": "true" if self._is_named_file(placed.node.get("mapper")) else "",
+            "dropped": "true" if self.on_error(name) is OnError.SWALLOW else "",
             "route": placed.route,
             "break_without_store": "true" if directive == "Break" and not stored else "",
             **self.told.marks(name),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from halfway.inspection.formats.nodes import blueprints, parts
 from halfway.inspection.formats.nodes.blueprints import Blueprint, place
 from halfway.inspection.formats.nodes.blueprints_effects import Done
-from halfway.inspection.formats.nodes.provenance import Tracer, receiver
+from halfway.inspection.formats.nodes.provenance import Tracer, confirms, receiver
 from halfway.inspection.model import Effect, Kind, Receiver, Span
 
 _SENDER = re.compile(r"(?i)\b(?:from|sender|reply_?to|chat|user|author|wa_?id)\b")
@@ -49,10 +49,19 @@ class Told:
             return {}
         return {
             "answers": "true" if Kind.NOTIFY in effect.kinds and self._answers(name) else "",
+            "confirms": "true" if Kind.NOTIFY in effect.kinds and self._confirms(name) else "",
             "waited_for": "true" if self._waits(name) else "",
             "failure_answered": "true" if self.answer_to_failure(name) is not None else "",
             "logs": "true" if self._logs(name) else "",
         }
+
+    def _confirms(self, name: str) -> bool:
+        """Whether it tells the one whom a hook names what the hook has brought."""
+        address = self._address(name)
+        if not address or not self.scenario.role(self.scenario.first, "hooks"):
+            return False
+        mapper = self.scenario.modules[name].node.get("mapper")
+        return confirms(self.tracer.follow(address, name), self.tracer.follow(parts.texts(mapper), name))
 
     def answer_to_failure(self, name: str) -> Span | None:
         """The module that answers the caller when another one fails."""

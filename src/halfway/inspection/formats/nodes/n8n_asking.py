@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from halfway.inspection.formats.nodes import parts
+from halfway.inspection.formats.nodes.asking import asks_model, keys_in
 from halfway.inspection.formats.nodes.keys import pairs
 from halfway.inspection.formats.wording import only_looks
 from halfway.inspection.source import Node
@@ -42,6 +43,8 @@ def only_asks(node: Node, address: str) -> bool:
         return all(_is_look(_words(one)) or _is_named_look(node, one) for one in told)
     if _GRANT.search(parts.texts(given)[:_LONGEST]) or _is_question(address, body):
         return True
+    if asks_model({*keys_in(body), *(name for name, _ in pairs(given.get("bodyParameters")))}):
+        return True
     end = _end(address)
     return _is_look(end) or _asks_for_token(end) or _is_named_look(node, " ".join(end))
 
@@ -71,10 +74,10 @@ def _words(text: str) -> list[str]:
 
 
 def _end(address: str) -> list[str]:
-    """The words of the last part of a path that is written down."""
+    """The words of the last part of a path that is written down; where it names a thing and what is done with it, of that."""
     path = address.rsplit("://", maxsplit=1)[-1].partition("?")[0].partition("/")[2]
     written = [part for part in path.split("/") if part and not _HOLE.search(part)]
-    return _words(written[-1]) if written else []
+    return _words(written[-1].rpartition(":")[2]) if written else []
 
 
 def _is_look(words: list[str]) -> bool:

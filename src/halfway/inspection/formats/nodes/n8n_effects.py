@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes.n8n_asking import looks, only_asks
+from halfway.inspection.formats.nodes.n8n_code import done_by_code, may_change
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
 from halfway.inspection.formats.nodes.n8n_statements import statement_at
 from halfway.inspection.formats.nodes.parts import (
-    CODE_UNREAD,
     by_verb,
+    leaves,
     looks_up,
     read_table,
     reading,
@@ -30,26 +31,13 @@ from halfway.inspection.source import Node
 SUB_UNREAD = "The workflow {what} is called and was not given."
 COMMAND_UNREAD = "The program {what} is started and was not given."
 NODE_UNREAD = "The node {what} is not one of n8n's own; what it does is not known."
-_REACHES_OUT = re.compile(
-    r"(?i)\bfetch\(|axios|httpRequest|\$http|https?\.request|\brequests\.|urllib|WebSocket|child_process|nodemailer"
-    r"|require\((?!\s*['\"](?:node:)?(?:@?langchain[/\w-]*"
-    r"|crypto|lodash|moment|luxon|url|util|querystring|path|xlsx|cheerio|uuid|zlib|buffer)['\"])"
-    r"|(?:^|[\n;])\s*(?:import|from)\s+(?!(?:collections|json|re|math|datetime|random|itertools|functools|statistics|base64|hashlib|string|time"
-    r"|uuid|typing|decimal|html|textwrap|copy|operator|calendar|unicodedata|js|pyodide)\b)\w"
-)
-# Requests that are GET where they say nothing else, and what makes them, or may make them, another one.
-_GETS = re.compile(r"\bfetch\(|\bhttpRequest\w*\(|\b(?:axios|requests|\$http)\.get\(")
-_CHANGES = re.compile(
-    r"(?i)\b(?:POST|PUT|PATCH|DELETE)\b|\bfetch\([^(){}]{0,500},\s*[\w$.]+\s*\)|\bhttpRequest\w*\((?:[^(){}]{0,500},)?\s*[\w$.]+\s*\)"
-    r"|\bmethod\s*[:=](?!\s*['\"`]GET)|\bmethod\s*[,}]|\bmutation\b|\.\.\.\w*(?:opt|conf)"
-)
 # What is up to date, or there, is so after a second time.
 _PACKAGES = re.compile(
     r"(?:sudo )?(?:apt|apt-get|dnf|yum|zypper|apk)(?: -\S+)* (?:update|upgrade|full-upgrade|dist-upgrade|install|autoremove)\b"
 )
 _COMMANDS = re.compile(r"\n|;|&&|\|\|")
-_WRITES = re.compile(r"(?i)\.write\w*\(|\bopen\(|staticData")
-_WRITES_FILE = re.compile(r"(?i)\.writeFile\w*\(")
+_QUESTIONS = frozenset({"query", "q", "searchQuery", "searchTerm", "keywords"})
+_REFUSED = re.compile(r"(?i)\bthrow\b[^;\n]{0,80}\b(?:unauthori[sz]ed|forbidden|40[13])\b")
 _STORES = "vectorstore"
 _LANGCHAIN = "@n8n/n8n-nodes-langchain."
 
@@ -69,7 +57,7 @@ def done_by(drawing: Drawing, name: str, given: Given) -> Done:
     if drawing.passes(name):
         return Done(None)
     if drawing.role(name, "code"):
-        return _code(node, name)
+        return Done(*done_by_code(node, name, told(node)))
     if drawing.role(name, "sub"):
         return _sub(drawing, name, given)
     if drawing.role(name, "shell"):
@@ -98,10 +86,18 @@ def told(node: Node) -> str:
 def asked(node: Node) -> tuple[str, str]:
     """Resource and operation as the file has them, else as that version of the node has them by default."""
     given, short = node.get("parameters"), drawn.short(node)
+    if by_webhook(node):
+        return drawn.table()["by_webhook"][short.removesuffix("tool")]
     known = read_table("n8n_defaults")["nodes"]
     default = known.get(f"{short}@{node.get('typeVersion').text}") or known.get(short) or known.get(short.removesuffix("tool"), {})
     resource: str = given.get("resource").text or default.get("resource", "")
     return resource, given.get("operation").text or default.get("operations", {}).get(resource, "")
+
+
+def by_webhook(node: Node) -> bool:
+    """Whether a node speaks to the one place that its webhook leads to: it then has but one operation, whatever else stands in it."""
+    usual = drawn.table()["by_webhook"]
+    return node.get("parameters", "authentication").text == "webhook" and drawn.short(node).removesuffix("tool") in usual
 
 
 def method_of(node: Node) -> str:
@@ -143,17 +139,6 @@ def streams(node: Node) -> bool:
     )
 
 
-def _code(node: Node, name: str) -> Done:
-    """What somebody wrote: only a call that leaves n8n makes it an effect."""
-    code = texts(node.get("parameters"))
-    if not _REACHES_OUT.search(code):
-        file = frozenset({Kind.FILE})
-        return Done(Effect("", file, Repeat.UNKNOWN, Reversible.UNKNOWN, told(node), certain=False) if _WRITES_FILE.search(code) else None)
-    if not (_REACHES_OUT.search(_GETS.sub("", code)) or _CHANGES.search(code)):
-        return Done(reading(told(node)))
-    return Done(unknown_effect(told(node)), Unread(quoted(name), CODE_UNREAD, node.span))
-
-
 def _sub(drawing: Drawing, name: str, given: Given) -> Done:
     """Another workflow, which is a flow of its own where it was given; one that calls itself goes on behind its own start."""
     node = drawing.nodes[name]
@@ -166,8 +151,23 @@ def _sub(drawing: Drawing, name: str, given: Given) -> Done:
     shown = called or wanted or name
     if wanted and any(_holds(source.json, wanted) for source in given.sources.values() if '"connections"' in source.text):
         return Done(unknown_effect(told(node)))
-    effect = reading(told(node)) if looks_up(called) or looks_up(name) else unknown_effect(told(node))
+    looks = looks_up(called) or looks_up(name) or _lets_in(drawing, name)
+    effect = reading(told(node)) if looks else unknown_effect(told(node))
     return Done(effect, Unread(quoted(shown), SUB_UNREAD, node.span))
+
+
+def _lets_in(drawing: Drawing, name: str) -> bool:
+    """Whether it is asked who somebody is: right behind it whoever is not known is turned away."""
+    behind = [link.after for link in drawing.graph.after.get(name, ())]
+    return bool(behind) and all(_turns_away(drawing, one) for one in behind)
+
+
+def _turns_away(drawing: Drawing, name: str) -> bool:
+    if drawing.role(name, "code"):
+        return _REFUSED.search(texts(drawing.nodes[name].get("parameters"))) is not None
+    answers = [link.after for link in drawing.graph.after.get(name, ())] if drawing.role(name, "branching") else []
+    codes = {str(drawing.nodes[one].get("parameters", "options", "responseCode").text) for one in answers if drawing.role(one, "answering")}
+    return bool(codes & {"401", "403"})
 
 
 def _holds(root: Node | None, wanted: str) -> bool:
@@ -230,8 +230,7 @@ def _changes(drawing: Drawing, part: str, given: Given) -> bool:
     """Whether a part of an agent is a tool that may change something outside."""
     kind = drawn.short(drawing.nodes[part]) if part in drawing.nodes else ""
     if kind == "toolcode":
-        code = texts(drawing.nodes[part].get("parameters"))
-        return bool(_REACHES_OUT.search(code) or _WRITES.search(code))
+        return may_change(drawing.nodes[part])
     if kind == "toolworkflow":
         return not drawing.calls_itself(part) or _own_branch_changes(drawing, given)
     if kind in ("mcpclienttool", "agenttool"):
@@ -276,7 +275,7 @@ def _app(drawing: Drawing, name: str, given: Given) -> Done:
     if type.startswith(("n8n-nodes-base.", "@n8n/")):
         return Done(by_verb(operation, told(node), drawn.table()["parameters"]["looks"]))
     # One sort of node is one part that is missing, however often it is used and whatever it is called there.
-    looks = (looks_up(name) and not node.get("credentials")) or _lists(node)
+    looks = (looks_up(name) and not node.get("credentials")) or _lists(node) or _only_looks(node)
     return Done(reading(told(node)) if looks else unknown_effect(told(node)), Unread(quoted(type), NODE_UNREAD, node.span))
 
 
@@ -284,3 +283,13 @@ def _lists(node: Node) -> bool:
     """Whether a node of others is told how many records to bring, and nothing else to do: its usual operation is then a list."""
     given = node.get("parameters")
     return not given.get("operation").there and (given.get("returnAll").there or given.get("limit").there)
+
+
+def _only_looks(node: Node) -> bool:
+    """Whether a node of others is told to look, or gets the words of a question and nothing else."""
+    given = node.get("parameters")
+    operation = given.get("operation").text
+    if operation:
+        return operation.lower().startswith(tuple(drawn.table()["parameters"]["looks"]))
+    written = [(key, leaf.text) for key, leaf in leaves(given) if leaf.text]
+    return bool(written) and all(key in _QUESTIONS and not row_of(text) and "mutation" not in text for key, text in written)

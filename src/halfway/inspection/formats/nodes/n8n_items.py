@@ -15,10 +15,10 @@ from halfway.inspection.model import Kind
 from halfway.inspection.source import Node
 
 _OUT = frozenset({"move", "delete", "deleteFile", "trash", "archive"})
-_TABLES = ("tableId", "tableName", "table", "collection", "index", "pineconeIndex", "qdrantCollection", "documentId")
+_TABLES = ("tableId", "tableName", "table", "collection", "index", "pineconeIndex", "qdrantCollection", "documentId", "calendar")
 _KEYS = ("email", "externalId", "sku", "username")
 _LAST = re.compile(r"""(?:json|item)((?:\.\w+|\[["'][^"']+["']\])+)""")
-_FILTERS = ("filterByFormula", "filters", "filtersUI", "filterString", "conditions", "where")
+_FILTERS = ("query", "filterByFormula", "filters", "filtersUI", "filterString", "conditions", "where")
 _SHEETS = ("documentId", "sheetName")
 
 
@@ -35,7 +35,9 @@ class Items:
             return False
         graph = self.drawing.graph
         sources = {drawn.short(self.drawing.nodes[one]) for one in graph.upstream(circle) if parts.only_reads(self.done[one].effect)}
-        later = graph.downstream([name], around=[circle])
+        # What is marked before it is out of the set already when it stops here.
+        marked = {one for one in graph.upstream(name) if circle in graph.upstream(one) and one in graph.downstream([circle])}
+        later = graph.downstream([name], around=[circle]) | marked
         if any(self._takes_out(one, circle) and drawn.short(self.drawing.nodes[one]) in sources for one in later):
             return True
         looks = [one for one in graph.upstream(circle) if parts.only_reads(self.done[one].effect)]
@@ -44,9 +46,11 @@ class Items:
     def _sets_what_is_asked(self, name: str, look: str) -> bool:
         """Whether a node sets a column by which another one chooses its records, so that they are not found again."""
         asked_for = "\n".join(parts.texts(self.drawing.nodes[look].get("parameters", key)) for key in _FILTERS)
-        columns = self.drawing.nodes[name].get("parameters", "columns", "value").items()
-        keys = {leaf.text for _, leaf in parts.leaves(self.drawing.nodes[name].get("parameters", "columns", "matchingColumns"))}
-        return any(key not in keys and re.search(rf"(?<!\w){re.escape(key)}(?!\w)", asked_for) for key, _ in columns)
+        given = self.drawing.nodes[name].get("parameters")
+        columns = [key for key, _ in given.get("columns", "value").items()]
+        columns += [one.strip() for one in given.get("fields").text.split(",") if not given.get("fields").text.startswith("=")]
+        keys = {given.get("updateKey").text, *(leaf.text for _, leaf in parts.leaves(given.get("columns", "matchingColumns")))}
+        return any(one and one not in keys and re.search(rf"(?<!\w){re.escape(one)}(?!\w)", asked_for) for one in columns)
 
     def _takes_out(self, name: str, circle: str) -> bool:
         if asked(self.drawing.nodes[name])[1] not in _OUT:
@@ -74,7 +78,23 @@ class Items:
         effect, graph = self.done[name].effect, self.drawing.graph
         if effect is None or not effect.outward or Kind.DELETE in effect.kinds:
             return None
-        return next((one for one in self._clearing if self._same_table(one, name) and name in graph.downstream([one])), None)
+        before = (one for one in self._clearing if self._same_table(one, name))
+        return next((one for one in before if name in graph.downstream([one]) or self._runs_before(one, name)), None)
+
+    def _runs_before(self, one: str, other: str) -> bool:
+        """Whether of two ways out of one node the first is done, as it is drawn above, before the second is begun."""
+        if self.drawing.root.get("settings", "executionOrder").text != "v1":
+            return False
+        graph = self.drawing.graph
+        for fork in graph.upstream(one) & graph.upstream(other):
+            ways = [link.after for link in graph.after[fork]]
+            first, second = ([way for way in ways if name == way or name in graph.downstream([way])] for name in (one, other))
+            if first and second and not {*first} & {*second}:
+                return max(map(self._height, first)) < min(map(self._height, second))
+        return False
+
+    def _height(self, name: str) -> float:
+        return self.drawing.nodes[name].get("position", 1).number or 0
 
     @cached_property
     def replacing(self) -> frozenset[str]:
@@ -93,21 +113,33 @@ class Items:
 
     def known_before(self, name: str) -> str | None:
         """The node that reads what was written down of earlier items, where those are left out and the new ones are written down there."""
-        return next((look for join, look in self._kept_books if name in self.drawing.graph.downstream([join])), None)
+        return next((look for join, look in self._kept_books if name in self._left_over(join)), None)
+
+    def _left_over(self, join: str) -> set[str]:
+        """The nodes that only what is new comes to."""
+        graph = self.drawing.graph
+        if not self.drawing.role(join, "comparing"):
+            return graph.downstream([join])
+        new, known = ([link.after for link in graph.after.get(join, ()) if (link.output == 0) is first] for first in (True, False))
+        return ({*new} | graph.downstream(new, around=[join])) - ({*known} | graph.downstream(known, around=[join]))
 
     @cached_property
     def _kept_books(self) -> tuple[tuple[str, str], ...]:
         """The nodes that leave out what is known, each with the one that reads it from where it is written down afterwards."""
         found: list[tuple[str, str]] = []
         for join in self._leaving_out:
-            later = self.drawing.graph.downstream([join])
+            later = self._left_over(join)
             looks = (look for link in self.drawing.graph.before.get(join, ()) for look in self._read_before(link.before))
             found += [(join, look) for look in looks if any(self.writes_to(one, look) for one in later)]
         return tuple(found)
 
     @cached_property
     def _leaving_out(self) -> tuple[str, ...]:
-        kept = (one for one, node in self.drawing.nodes.items() if node.get("parameters", "joinMode").text == "keepNonMatches")
+        kept = (
+            one
+            for one, node in self.drawing.nodes.items()
+            if node.get("parameters", "joinMode").text == "keepNonMatches" or self.drawing.role(one, "comparing")
+        )
         return tuple(one for one in kept if one not in self.drawing.disabled)
 
     def _read_before(self, name: str) -> Iterator[str]:

@@ -47,6 +47,10 @@ def says_the_same(one: Node, other: Node) -> bool:
     return len(first) >= _BEGINNING // 2 and first == second
 
 
+def text_of(node: Node) -> str:
+    """What a message says, as it is written."""
+    return next((found for key in _MESSAGES if (found := node.get("parameters", key).text)), "")
+
+
 def _words(node: Node) -> str:
-    text = next((found for key in _MESSAGES if (found := node.get("parameters", key).text)), "")
-    return _SPACE.sub(" ", FILLED.sub("", text[:_LONGEST]))[:_BEGINNING]
+    return _SPACE.sub(" ", FILLED.sub("", text_of(node)[:_LONGEST]))[:_BEGINNING]

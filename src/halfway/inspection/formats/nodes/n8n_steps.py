@@ -20,6 +20,7 @@ from halfway.inspection.formats.nodes.n8n_noting import notes_that_done, says_th
 from halfway.inspection.formats.nodes.n8n_rows import Rows
 from halfway.inspection.formats.nodes.n8n_sets import with_named
 from halfway.inspection.formats.nodes.n8n_statements import makes_anew
+from halfway.inspection.formats.nodes.n8n_telling import Telling
 from halfway.inspection.formats.nodes.n8n_told import Told
 from halfway.inspection.formats.nodes.n8n_triggers import again, kind_of
 from halfway.inspection.formats.nodes.n8n_waiting import Waiting
@@ -79,6 +80,11 @@ class Steps:
     def waiting(self) -> Waiting:
         """Who waits for its answers."""
         return Waiting(self.drawing, frozenset(name for name in self.drawing.nodes if self._answers(name)))
+
+    @cached_property
+    def telling(self) -> Telling:
+        """What its messages are about."""
+        return Telling(self.drawing)
 
     @cached_property
     def items(self) -> Items:
@@ -378,6 +384,14 @@ class Steps:
         otherwise = graph.downstream(failing, but=(When.ERROR,))
         return any(is_notice(self.done[one].effect) and says_the_same(node, self.drawing.nodes[one]) for one in otherwise - {name})
 
+    def _beside(self, name: str) -> dict[str, str]:
+        """Of a message to the own people what it cannot be about, by line."""
+        effect = self.told.with_receiver(name, self.done[name].effect)
+        if effect is None or not is_notice(effect) or effect.receiver is not Receiver.TEAM:
+            return {}
+        found = {"untold": self.telling.untold(name), "told_or_not": self.telling.told_or_not(name)}
+        return {key: "\n".join(sorted(names & {*self.kept})) for key, names in found.items()}
+
     def _heard(self, name: str) -> dict[str, str]:
         """Who waits for what comes of it, and what becomes of its items."""
         node = self.drawing.nodes[name]
@@ -393,6 +407,8 @@ class Steps:
             "failure_asked": "true" if self.failures.is_asked_for(name) else "",
             "at_home": "true" if self.told.at_home(node) else "",
             "answers": "true" if name in self.waiting.answering else "",
+            "confirms": "true" if is_notice(self.done[name].effect) and self.told.confirms(name) else "",
+            **self._beside(name),
             "waited_for": "true" if self.waiting.waits(name) else "",
             "failure_answered": "true" if self.waiting.hears_of_failure(name) else "",
         }

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes import parts
 from halfway.inspection.formats.nodes.n8n_drawing import Drawing
-from halfway.inspection.formats.nodes.n8n_effects import address_of, asked
-from halfway.inspection.formats.nodes.provenance import Tracer, receiver
-from halfway.inspection.model import Effect, Kind, Receiver
+from halfway.inspection.formats.nodes.n8n_effects import address_of, asked, by_webhook
+from halfway.inspection.formats.nodes.n8n_triggers import kind_of
+from halfway.inspection.formats.nodes.provenance import Tracer, confirms, receiver
+from halfway.inspection.model import Effect, Kind, Receiver, Starting
 from halfway.inspection.source import Node
 
 _ADDRESS = re.compile(r"""(?i)["'](?:to|recipients?|email|phone|channel|chat_id)["']\s*:\s*\[?\s*["']([^"']+)""")
@@ -47,7 +48,7 @@ class Told:
         if effect is None or Kind.NOTIFY not in effect.kinds or effect.receiver is not Receiver.UNKNOWN:
             return effect
         node = self.drawing.nodes[name]
-        if self.at_home(node) or (drawn.short(node).removesuffix("tool") in _OF_THE_TEAM and not _to_one(node)):
+        if self.at_home(node) or by_webhook(node) or (drawn.short(node).removesuffix("tool") in _OF_THE_TEAM and not _to_one(node)):
             return replace(effect, receiver=Receiver.TEAM)
         address = self._address(node)
         if not address:
@@ -64,6 +65,17 @@ class Told:
         address = self._address(node)
         found = list(self._origins(address, name, 0)) if address else []
         return bool(found) and all(one is not None and self._is_sender(*one) for one in found)
+
+    def confirms(self, name: str) -> bool:
+        """Whether a message tells the one whom an event names what the event has brought."""
+        node = self.drawing.nodes[name]
+        address = self._address(node)
+        starts = [one for one in self.drawing.triggers if name in self.drawing.graph.downstream([one])]
+        if not address or any(kind_of(self.drawing.nodes[one]) not in (Starting.EVENT, Starting.MANUAL) for one in starts):
+            return False
+        texts = (leaf.text for _, leaf in parts.leaves(node.get("parameters")) if leaf.text)
+        said = frozenset(root for text in texts for root in self.tracer.follow(text, name))
+        return confirms(self.tracer.follow(address, name), said)
 
     def _is_sender(self, start: str, text: str) -> bool:
         kind = _writes(self.drawing.nodes[start])

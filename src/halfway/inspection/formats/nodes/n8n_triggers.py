@@ -29,7 +29,7 @@ def kind_of(node: Node) -> Starting:
 def again(node: Node, span: Span) -> Iterator[Repeater]:
     """What a trigger does again. A poll hands over a record once: n8n keeps how far it is before the run begins."""
     match kind_of(node):
-        case Starting.EVENT if drawn.short(node) in _OF_A_PERSON:
+        case Starting.EVENT if drawn.short(node) in _OF_A_PERSON or _is_asked(node):
             yield Repeater(Repeating.MANUAL, False, None, span)
         case Starting.EVENT if drawn.short(node) in drawn.table()["triggers"]["watched"]:
             return
@@ -41,6 +41,14 @@ def again(node: Node, span: Span) -> Iterator[Repeater]:
             yield Repeater(Repeating.MANUAL, False, None, span)
         case _:
             return
+
+
+def _is_asked(node: Node) -> bool:
+    """Whether somebody fetches an answer from a webhook and waits for it: no event is delivered so, and none delivered again."""
+    given = node.get("parameters")
+    # Where an export says no method it is GET as well, but much that is posted is drawn so.
+    fetched = drawn.short(node) == "webhook" and given.get("httpMethod").text == "GET"
+    return fetched and given.get("responseMode").text in ("responseNode", "lastNode", "streaming")
 
 
 def triggers_of(drawing: Drawing) -> Iterator[Trigger]:
@@ -66,7 +74,8 @@ def period_of(node: Node) -> float | None:
         field = one.get("field").text or "days"
         length = drawn.table()["periods"].get(field)
         if length is not None:
-            found.append(length * (one.get(f"{field}Interval").number or 1))
+            usual = drawn.table()["intervals"].get(field, 1)
+            found.append(length * (one.get(f"{field}Interval").number or usual))
     for one in node.get("parameters", "triggerTimes", "item").each():
         unit = _CRON.get(one.get("mode").text or "everyDay")
         if unit is not None:

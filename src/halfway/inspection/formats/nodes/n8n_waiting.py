@@ -34,7 +34,7 @@ class Waiting:
 
     def answer_to_failure(self, name: str) -> Span | None:
         """The node that answers the one who waits when another one fails."""
-        ends = self._ends_for_caller(name)
+        ends = self._ends_for_caller(name) or self._callers(name)
         if ends:
             return drawn.place(self.drawing.nodes[ends[0]])
         if drawn.on_error(self.drawing.nodes[name]) is not OnError.ROUTE or not all(
@@ -44,6 +44,11 @@ class Waiting:
         firsts = [link.after for link in self.drawing.graph.after.get(name, ()) if link.when is When.ERROR]
         found = (one for one in [*firsts, *self.drawing.graph.downstream(firsts)] if self._is_answer(one))
         return next((drawn.place(self.drawing.nodes[one]) for one in found), None)
+
+    def _callers(self, name: str) -> list[str]:
+        """The starts by calls, where nothing else starts the node and its failure ends the run: the call then fails where it was made."""
+        starts = [one for one in self.drawing.triggers if name in self.drawing.graph.downstream([one])]
+        return starts if set(starts) <= {*self.drawing.own_starts} and drawn.on_error(self.drawing.nodes[name]) is OnError.STOP else []
 
     def _ends_for_caller(self, name: str) -> list[str]:
         """The last nodes, where only another workflow starts this one and all that it gets in the end says what went wrong."""

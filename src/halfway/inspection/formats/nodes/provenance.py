@@ -91,6 +91,11 @@ def bearing(roots: frozenset[Root]) -> Bearing:
     return Bearing.UNKNOWN if roots & {Root.UNKNOWN, Root.ANSWER} else Bearing.STABLE
 
 
+def confirms(address: frozenset[Root], said: frozenset[Root]) -> bool:
+    """Whether a message goes to whom the event that started the run names, and says nothing that is not of it or written down."""
+    return address == frozenset({Root.EVENT}) and said <= {Root.EVENT, Root.LITERAL, Root.MADE}
+
+
 def receiver(roots: frozenset[Root]) -> Receiver:
     """Who is told at an address of such parts."""
     if roots & {Root.EVENT, Root.STORE}:
