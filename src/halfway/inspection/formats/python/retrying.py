@@ -181,7 +181,7 @@ def _tries_again(tried: ast.Try | ast.TryStar, body: Sequence[ast.stmt]) -> bool
 
 def leaves(body: Sequence[ast.stmt], *, only_out: bool = False) -> bool:
     """Whether the statements end the function or the loop for certain (`continue` does not leave)."""
-    return any(isinstance(one, (ast.Return, ast.Break) if only_out else (ast.Return, ast.Break, ast.Raise)) or _exits(one) for one in body)
+    return any(isinstance(one, (ast.Return, ast.Break) if only_out else (ast.Return, ast.Break, ast.Raise)) or exits(one) for one in body)
 
 
 def goes_round_once(node: ast.For | ast.AsyncFor | ast.While) -> bool:
@@ -194,10 +194,16 @@ def never_ends(node: ast.For | ast.AsyncFor | ast.While) -> bool:
     """Whether nothing but an error leaves the loop."""
     if not isinstance(node, ast.While) or not isinstance(node.test, ast.Constant):
         return False
-    return not any(isinstance(one, (ast.Break, ast.Return)) or _exits(one) for part in node.body for one in ast.walk(part))
+    return not any(isinstance(one, (ast.Break, ast.Return)) or exits(one) for part in node.body for one in ast.walk(part))
 
 
-def _exits(node: ast.AST) -> bool:
+def quits(body: Sequence[ast.stmt]) -> bool:
+    """Whether the statements end the program."""
+    return any(exits(one) for one in body)
+
+
+def exits(node: ast.AST) -> bool:
+    """Whether it ends the program."""
     match node:
         case (
             ast.Expr(value=ast.Call(func=ast.Name(id="exit" | "quit")))
