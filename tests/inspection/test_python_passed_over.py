@@ -50,7 +50,7 @@ FOLLOWING = [
     ("lost = []\ntry:\n  requests.post(URL, timeout=9)\nexcept Exception:\n  lost.append(order)\nif lost:\n  return\nreport(order)",
      "lost = []\ntry:\n  requests.post(URL, timeout=9)\nexcept Exception:\n  lost.append(order)\nreport(order)"),
     # a retry that raises at last has not passed it over
-    ("for turn in (1, 2):\n  try:\n    requests.post(URL, timeout=9)\n    break\n  except Exception:\n    if turn > 1: raise\nreport(order)",
+    ("for turn in (1, 2):\n  try:\n    requests.post(URL, timeout=9)\n    break\n  except Exception:\n    if turn > 1: raise\nreport(1)",
      "for turn in (1, 2):\n  try:\n    requests.post(URL, timeout=9)\n    break\n  except Exception:\n    note(1)\nreport(order)"),
     # no handler of the same function is one of the caller's
     ("try:\n  report(order)\n  requests.post(URL, timeout=9)\n  report(order)\nexcept Exception:\n  note(1)",

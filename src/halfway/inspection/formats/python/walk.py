@@ -320,8 +320,9 @@ class Walk:
         self.found.append(found)
         self.passing.comes_to(index)
         # What may be passed over leads to all that comes later, each to each.
-        tips = self.tips if len(self.edges) < MOST_EDGES else sorted(self.tips)[-NEAREST:]
-        for before, when in tips:
+        # Where both ways lead from one to the other, the way of its success tells.
+        tips = sorted(self.tips, key=lambda tip: (tip[0], tip[1] is When.ERROR))
+        for before, when in tips if len(self.edges) < MOST_EDGES else tips[-NEAREST:]:
             self.edges.setdefault((before, index), when)
         self.tips = frozenset({(index, When.SUCCESS)})
 
