@@ -152,6 +152,7 @@ class Repeater:
     default: bool = False  # the engine's own: the file does not say it
     after_timeout: bool = True  # also when the answer was lost
     narrow: bool = False  # only for some errors that are named
+    libraries: tuple[str, ...] = ()  # whose errors alone those are; empty: not known, or any
 
 
 class OnError(StrEnum):

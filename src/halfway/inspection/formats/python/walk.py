@@ -201,7 +201,7 @@ class Walk:
             bound = retrying.times(node, around.frame)
             again = Repeater(Repeating.LOOP, automatic=True, bound=bound, span=around.frame.module.span(node), after_timeout=False)
             # What goes on until somebody stops it has no items.
-            marks = around.marks if retrying.never_ends(node) else around.marks | {Mark.IN_LOOP}
+            marks = around.marks if retrying.never_ends(node, around.frame) else around.marks | {Mark.IN_LOOP}
             inner = replace(around.within(again, loop=True), marks=marks, facts=(*around.facts, fact))
         left = self._turns(node, inner, gives_up=repeater is not None)
         self.tips |= before
@@ -214,7 +214,7 @@ class Walk:
         outer, passing.left, passing.turned = (passing.left, passing.turned), NOTHING, NOTHING
         self.body(node.body, inner)
         after = joined(passing.now, passing.turned)
-        if retrying.never_ends(node):
+        if retrying.never_ends(node, inner.frame):
             passing.endless |= after.keys()
         if gives_up and any(isinstance(one, ast.Raise) for part in node.body for one in ast.walk(part)):
             after = {one: names for one, names in after.items() if one in before}
