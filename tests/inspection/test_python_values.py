@@ -138,3 +138,23 @@ def test_beside_what_is_none_stands_one(tmp_path: Path, none: str, one: str, rul
 def test_that_a_failure_is_told_of_twice_is_low_unless_the_customer_is_told(tmp_path: Path) -> None:
     assert told(tmp_path, "a.py", FAILS.format("chat_id=settings.CHAT"))["R-39"] == ["LOW"]
     assert told(tmp_path, "b.py", FAILS.format("chat_id=order['chat']"))["R-39"] == ["HIGH"]
+
+
+STARTED = """
+from dbos import DBOS
+from .bank import charge
+
+{}
+def pay(order):
+    charge(order)
+
+@DBOS.workflow()
+def sell(order):
+    DBOS.start_workflow(pay, order)
+"""
+
+
+def test_a_workflow_that_another_starts_is_told_at_its_own_place_only(tmp_path: Path) -> None:
+    apart = STARTED.format("@DBOS.workflow()")
+    assert len(told(tmp_path, "a.py", apart)["R-44"]) == 1
+    assert len(told(tmp_path, "b.py", apart.replace("DBOS.start_workflow(pay, order)", "pay(order)"))["R-44"]) == 2
