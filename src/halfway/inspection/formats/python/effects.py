@@ -61,7 +61,7 @@ _NO_OUTSIDE = re.compile(
 
 _HANDLE = re.compile(r"^boto3\.[\w-]+(?:\.\w+)*\.[A-Z]\w*$")
 _VIEW = re.compile(r"_views?$")
-_ANSWER = re.compile(r"^boto3\.[\w-]+\.[a-z]+_\w+\.")
+_ANSWER = re.compile(r"^boto3\.[\w-]+\.(?:get|list|describe|head)_\w+\.")
 # What is called so is a value, or is filled into a call.
 _VALUE = re.compile(r"_(?:data|payload|uuid|guid|identifier|reference|params|kwargs|headers)$")
 
