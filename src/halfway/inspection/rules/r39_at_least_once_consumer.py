@@ -42,9 +42,9 @@ def _severity(step: Step) -> Severity:
 
 
 def _tells_of_failure(step: Step) -> bool:
-    """Whether it tells of a failure, and not the customer whom the event is about."""
+    """Whether a handler of errors tells it, and not the customer whom the event is about."""
     told_to = step.effect.receiver if step.effect is not None else None
-    return Mark.FAILURE_NOTICE in step.marks and only_tells(step) and told_to is not Receiver.CUSTOMER
+    return "in_handler" in step.extra and only_tells(step) and told_to is not Receiver.CUSTOMER
 
 
 RULE = Rule(

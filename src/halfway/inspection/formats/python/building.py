@@ -252,7 +252,7 @@ def _step(found: Found, undoing: Undoing, program: Program) -> Step:
         condition=quoted(around.condition),
         marks=every_mark,
         facts=facts(places, around.facts, program),
-        extra=dict(found.extra),
+        extra={**dict(found.extra), **({"in_handler": "true"} if around.handles else {})},
     )
 
 
