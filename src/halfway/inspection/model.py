@@ -152,6 +152,7 @@ class Repeater:
     default: bool = False  # the engine's own: the file does not say it
     after_timeout: bool = True  # also when the answer was lost
     narrow: bool = False  # only for some errors that are named
+    libraries: tuple[str, ...] = ()  # whose errors alone those are; empty: not known, or any
 
 
 class OnError(StrEnum):
@@ -212,6 +213,7 @@ class Step:
     timeout_known: bool = False  # whether the format tells about timeouts of such a step at all
     ends_after: float | None = None  # seconds after which its engine ends it where nobody has set a limit
     on_error: OnError = OnError.STOP
+    passed_to: tuple[str, ...] | None = None  # ids of what is done after its failure was passed over; None: the order tells
     kept: tuple[Span, ...] = ()  # where the id that the receiver gave is kept
     guard: Span | None = None  # where it is looked for before it is made
     known_by: Span | None = None  # where a later run sees by a state that it is done; the step's own retry does not look

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Step
-from halfway.inspection.rules.common import OFFICIAL, again_at, exposed, found, is_logged, is_row, kinds, retries, tells_team
+from halfway.inspection.model import Kind, Repeater, Step
+from halfway.inspection.rules.common import OFFICIAL, again_at, exposed, found, is_logged, is_queued, is_row, kinds, retries, tells_team
 
 TWICE = "{what} is tried again when its answer is lost, carries nothing by which the receiver knows it again, and then happens twice."
 UNKNOWN = "{what} is tried again when its answer is lost; whether it then happens twice is not known."
@@ -18,9 +18,19 @@ GRAVE = frozenset({Kind.NOTIFY, Kind.CREATE, Kind.AGENT})
 def check(case: Case) -> Iterator[Finding]:
     for step in case.ways.outward():
         retry = next((one for one in retries(step) if one.after_timeout), None)
-        if retry is not None and exposed(step) and kinds(step) != DELETED:  # what is gone is not deleted twice
+        if retry is None or _is_of_another(retry, step):
+            continue
+        if exposed(step) and kinds(step) != DELETED:  # what is gone is not deleted twice
             text = TWICE if repeatability(step) is Repeatable.NO else UNKNOWN
             yield found(RULE.id, _severity(step), step, text, *again_at(retry, step))
+
+
+QUEUES = frozenset({"celery", "kombu", "amqp", "redis", "dramatiq", "rq", "huey", "arq", "pika"})
+
+
+def _is_of_another(retry: Repeater, step: Step) -> bool:
+    """Whether the retry is for the errors of a library that has no part in queueing a task."""
+    return is_queued(step) and bool(retry.libraries) and QUEUES.isdisjoint(retry.libraries)
 
 
 def _severity(step: Step) -> Severity:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, OnError, Step
+from halfway.inspection.model import Kind, Mark, OnError, Step
 from halfway.inspection.rules.common import (
     answers,
     found,
@@ -41,8 +41,10 @@ def check(case: Case) -> Iterator[Finding]:
         if "failure_asked" in step.extra:
             continue
         dropped = "dropped" in step.extra  # the record is taken out, and nothing later is done with it
-        needing = next((one for one in every if not dropped and one.id != step.id and step.id in one.needs_output_of), None)
-        after = None if dropped or needing is not None or only_tells(step) else _built(step, ways.after(step), ids)
+        reached = [one for one in every if not dropped and _is_reached(step, one)]
+        needing = next((one for one in reached if one.id != step.id and step.id in one.needs_output_of), None)
+        later = tuple(one for one in ways.after(step) if not dropped and _is_reached(step, one))
+        after = None if needing is not None or only_tells(step) else _built(step, later, ids)
         if needing is not None:
             yield found(RULE.id, Severity.HIGH, step, NEEDS, line(needing), later=needing)
         elif after is not None:
@@ -51,13 +53,20 @@ def check(case: Case) -> Iterator[Finding]:
             yield found(RULE.id, Severity.MEDIUM, step, ENDS)
 
 
+def _is_reached(step: Step, later: Step) -> bool:
+    """Whether the way of the failure comes to it, where the file tells."""
+    return step.passed_to is None or later.id in step.passed_to
+
+
 def _clears(step: Step) -> bool:
     """Whether it deletes what need not be there: that its failure is passed over is meant."""
     return kinds(step) == DELETED and step.on_error is OnError.SWALLOW
 
 
 def _is_missed(case: Case, step: Step) -> bool:
-    """Whether somebody misses it who does not see it: the own people, and who waits for an answer, ask."""
+    """Whether somebody misses it who does not see it: the own people, and who waits for an answer, ask; or it is heard of later."""
+    if "heard" in step.extra or Mark.FAILURE_NOTICE in step.marks:
+        return False  # that what tells of a failure may fail itself is told by R-30
     return not tells_team(step) and not answers(case.flow, step) and kinds(step) != FILE
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Mark, Repeating, Step
-from halfway.inspection.rules.common import again, answers, exposed, found, is_logged, is_queued, kinds, tells_team
+from halfway.inspection.model import Kind, Mark, Receiver, Repeating, Step
+from halfway.inspection.rules.common import again, answers, exposed, found, is_logged, is_queued, kinds, only_tells, tells_team
 from halfway.inspection.rules.delivering import repeated_at
 
 TWICE = "An event is delivered again when its receipt is not confirmed in time; {what} then happens twice, as nothing knows it again."
@@ -34,11 +34,17 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _severity(step: Step) -> Severity:
-    if tells_team(step):
+    if tells_team(step) or _tells_of_failure(step):
         return Severity.LOW
     if kinds(step) & {Kind.MONEY, Kind.PERMISSION}:
         return Severity.BLOCKER
     return Severity.HIGH if repeatability(step) is Repeatable.NO or Kind.RECORD in kinds(step) else Severity.MEDIUM
+
+
+def _tells_of_failure(step: Step) -> bool:
+    """Whether a handler of errors tells it, and not the customer whom the event is about."""
+    told_to = step.effect.receiver if step.effect is not None else None
+    return "in_handler" in step.extra and only_tells(step) and told_to is not Receiver.CUSTOMER
 
 
 RULE = Rule(

@@ -83,11 +83,15 @@ def steps(walk: Walk) -> tuple[tuple[Step, ...], tuple[Edge, ...]]:
     named = {id(every[index]): every[index].name for index in shown}
     undoing = Undoing(every, named)
     given = [frozenset(results(one.node, one.statement, one.around.frame.module)) for one in every]
+    at = {index: ids[order] for order, index in enumerate(shown)}
     made: list[Step] = []
     for order, index in enumerate(shown):
         step = _step(every[index], undoing, walk.program)
-        made.append(replace(step, id=ids[order], order=order, needs_output_of=_needs(every, given, index, shown, ids)))
-    at = {index: ids[order] for order, index in enumerate(shown)}
+        needs = _needs(every, given, index, shown, ids)
+        passed = _passed_to(walk, index, home, at)
+        missed = passed is None or walk.passing.is_missed(index)
+        extra = step.extra if missed else {**step.extra, "heard": "true"}
+        made.append(replace(step, id=ids[order], order=order, needs_output_of=needs, passed_to=passed, extra=extra))
     return tuple(made), tuple(_edges(walk, home, at))
 
 
@@ -186,6 +190,14 @@ def _edges(walk: Walk, home: list[int | None], at: dict[int, str]) -> Iterator[E
     return (Edge(one, two, when) for (one, two), when in made.items())
 
 
+def _passed_to(walk: Walk, index: int, home: list[int | None], at: dict[int, str]) -> tuple[str, ...] | None:
+    """The steps that are done after its failure was passed over; None where no handler hears of it."""
+    if index not in walk.passing.caught:
+        return None
+    places = (home[one] for one in sorted(walk.passing.reached.get(index, ())))
+    return tuple(dict.fromkeys(at[place] for place in places if place is not None and place != index))
+
+
 def _needs(every: list[Found], given: list[frozenset[str]], index: int, shown: list[int], ids: list[str]) -> tuple[str, ...]:
     one = every[index]
     used = {node.id for node in ast.walk(one.node) if isinstance(node, ast.Name)}
@@ -240,7 +252,7 @@ def _step(found: Found, undoing: Undoing, program: Program) -> Step:
         condition=quoted(around.condition),
         marks=every_mark,
         facts=facts(places, around.facts, program),
-        extra=dict(found.extra),
+        extra={**dict(found.extra), **({"in_handler": "true"} if around.handles else {})},
     )
 
 

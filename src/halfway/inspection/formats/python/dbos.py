@@ -65,7 +65,7 @@ class _Dbos:
             if last in ("recv", "recv_async"):
                 self._wait(walk, call, around)
             if last in ("start_workflow", "start_workflow_async") and call.args and (child := walk.target(call.args[0], around.frame)):
-                walk.follow(*child, _rest(call), around)
+                self._start(walk, call, child, around)
             return True
         target = walk.target(call.func, around.frame)
         if target is None:
@@ -76,6 +76,12 @@ class _Dbos:
             inner = replace(around.within(*_retry(step, module)), unit=target[1], scope=target[1])
             return walk.follow(*target, call, inner, around.frame)
         return self._transaction(walk, call, target, around)
+
+    def _start(self, walk: Walk, call: ast.Call, child: tuple[Module, str], around: Around) -> None:
+        """A workflow that is started is a unit of its own, under an id that stays; it is told at its own decorator."""
+        module, name = child
+        if _marked(module.functions[name], Frame(module), "workflow", "dbos_workflow") is None:
+            walk.follow(*child, _rest(call), around)
 
     def _transaction(self, walk: Walk, call: ast.Call, target: tuple[Module, str], around: Around) -> bool:
         """What a transaction does is recorded together with that it was done, so nothing repeats it by itself."""

@@ -61,6 +61,9 @@ _NO_OUTSIDE = re.compile(
 
 _HANDLE = re.compile(r"^boto3\.[\w-]+(?:\.\w+)*\.[A-Z]\w*$")
 _VIEW = re.compile(r"_views?$")
+_ANSWER = re.compile(r"^boto3\.[\w-]+\.(?:get|list|describe|head)_\w+\.")
+# What is called so is a value, or is filled into a call.
+_VALUE = re.compile(r"_(?:data|payload|uuid|guid|identifier|reference|params|kwargs|headers)$")
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,8 @@ def recognised(call: ast.Call, frame: Frame, knowledge: Knowledge) -> list[Seen]
     name = dotted(call.func, frame)
     if is_command(name):
         return [Seen(one, *_patience(keyword(call, "timeout"), frame, "subprocess")) for one in _commanded(call, frame, knowledge)]
-    if _HANDLE.match(name):
-        return []  # `resource.Bucket(name)` only names the thing
+    if _HANDLE.match(name) or _ANSWER.match(name):
+        return []  # `resource.Bucket(name)` only names the thing; `client.get_object(…)["Body"].read()` works on an answer that is here
     if name.endswith((".send", ".send_robust")) and keyword(call, "sender") is not None:
         return []  # a signal of Django, which stays inside of the process
     for look in (_requested, _queued, _executed, _written, _called, _inferred):
@@ -117,7 +120,8 @@ def _requested(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) ->
     if effect is not None and _SIGNS_IN.search(where) and _is_secret(call, frame):
         effect = replace(effect, kinds=frozenset({Kind.READ}), repeat=Repeat.SAFE, reversible=Reversible.YES)
     root = library.partition(".")[0]
-    return Seen(effect, *_patience(keyword(call, "timeout"), frame, root)) if effect is not None else None
+    limit = keyword(call, "timeout") or (_of_client(call, frame) if root != "requests" else None)
+    return Seen(effect, *_patience(limit, frame, root)) if effect is not None else None
 
 
 _SIGNS_IN = re.compile(
@@ -147,13 +151,25 @@ def _url(url: ast.expr | None, call: ast.Call, frame: Frame) -> str:
 
 def _base(client: ast.expr, frame: Frame) -> str:
     """The base_url of the client object."""
+    made = _made(client, frame)
+    return text(keyword(made, "base_url"), frame) if made is not None else ""
+
+
+def _of_client(call: ast.Call, frame: Frame) -> ast.expr | None:
+    """The limit that the object was made with: `smtplib.SMTP(host, timeout=9).send_message(…)`."""
+    made = _made(call.func.value, frame) if isinstance(call.func, ast.Attribute) else None
+    return keyword(made, "timeout") if made is not None else None
+
+
+def _made(client: ast.expr, frame: Frame) -> ast.Call | None:
+    """The call that made the object."""
     made: ast.expr | None = client
     if isinstance(client, ast.Name):
         found = frame.bound(client.id, client.lineno)
         made = found[0].value if found else None
     elif isinstance(client, ast.Attribute) and frame.owner:
         made = frame.module.attributes.get(f"{frame.owner}.{client.attr}")
-    return text(keyword(made, "base_url"), frame) if isinstance(made, ast.Call) else ""
+    return made if isinstance(made, ast.Call) else None
 
 
 def _patience(given: ast.expr | None, frame: Frame, root: str) -> tuple[float | None, bool]:
@@ -205,11 +221,22 @@ def _commanded(call: ast.Call, frame: Frame, knowledge: Knowledge) -> list[Effec
 
 def _command(words: Sequence[str], knowledge: Knowledge) -> Effect | None:
     program = words[0].rpartition("/")[2]
+    if program == "ssh" and _only_reads_there(words):
+        return None
     if GAP in words[0] and (GAP in program or "." in program or program == words[0]):
         return unknown("", " ".join(words))
     if GAP in words[0]:
         return knowledge.command([program, *words[1:]])  # where it lies is worked out, not which it is
     return knowledge.command(words)
+
+
+_READING = frozenset({"cat", "ls", "grep", "egrep", "fgrep", "head", "tail", "wc", "stat", "df", "du"})
+
+
+def _only_reads_there(words: Sequence[str]) -> bool:
+    """`ssh host cat file`; options before the host are not told apart."""
+    there = " ".join(words[2:]).split()
+    return bool(there) and not words[1].startswith("-") and there[0] in _READING and not set("".join(there)) & set("|>")
 
 
 def command_words(call: ast.Call, frame: Frame) -> list[list[str]]:
@@ -219,6 +246,8 @@ def command_words(call: ast.Call, frame: Frame) -> list[list[str]]:
         first, frame = found[0].value, found[1]
     elif isinstance(first, ast.Name) and first.id in frame.given:
         first, frame = frame.given[first.id]
+    if isinstance(first, ast.Call) and isinstance(first.func, ast.Attribute) and first.func.attr == "split" and not first.args:
+        first = first.func.value  # `f"git log {name}".split()`
     if isinstance(first, (ast.List, ast.Tuple)):
         return shelled([text(one, frame) for one in first.elts])
     if first is None or isinstance(first, ast.Starred):
@@ -301,7 +330,7 @@ def _called(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> Se
         effect = replace(effect, kinds=frozenset({Kind.READ}), repeat=Repeat.SAFE, reversible=Reversible.YES)
     if keyword(call, "tools") is not None and name.rpartition(".")[2] in ("create", "stream", "parse", "invoke", "generate_content"):
         effect = replace(effect, kinds=effect.kinds | {Kind.AGENT}, repeat=Repeat.UNKNOWN)
-    given = keyword(call, "timeout")
+    given = keyword(call, "timeout") or _of_client(call, frame)
     return Seen(effect, *_patience(given, frame, "")) if given is not None or _UNTIMED.match(name) else Seen(effect)
 
 
@@ -329,14 +358,20 @@ def _inferred(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> 
     if is_standard(root) or _NO_OUTSIDE.match(owner) or not _foreign(call, owner, frame) or truth(keyword(call, "dry_run")):
         return None
     kind = next((kind for pattern, kind in _VERBS if pattern.match(verb)), None)
-    if kind is None:
+    if kind is None or (kind is Kind.CREATE and _VALUE.search(verb) and not _is_dropped(call, frame)):
         return None
-    chat = _OWN_CHAT.search(owner) is not None
+    chat = _OWN_CHAT.search(name) is not None
     if (kind is Kind.NOTIFY and _FOR_MACHINES.search(verb) and not chat) or (kind is Kind.CREATE and _VIEW.search(verb)):
         kind = Kind.UNKNOWN
     who = Receiver.TEAM if chat or _OWN_PEOPLE.search(verb) else Receiver.UNKNOWN
     told = quoted(f"{frame.module.shown(name)}()")
     return Seen(Effect("", frozenset({kind}), Repeat.UNKNOWN, Reversible.UNKNOWN, told, certain=False, receiver=who))
+
+
+def _is_dropped(call: ast.Call, frame: Frame) -> bool:
+    """Whether nobody takes what it answers, so that it must be there for something else."""
+    whole = (one.value for one in frame.module.inside(frame.function) if isinstance(one, ast.Expr))
+    return any(call is (one.value if isinstance(one, ast.Await) else one) for one in whole)
 
 
 def _foreign(call: ast.Call, owner: str, frame: Frame) -> bool:

@@ -48,14 +48,23 @@ class Frame:
 
     def bound(self, name: str, before: int = 0) -> tuple[Bound, Frame] | None:
         """What gave the name its value last before a line, in the function or else in the file."""
-        here = self.module.locals(self.function).get(name, [])
+        every = self.module.locals(self.function).get(name, [])
+        here = [one for one in every if not _is_making(one, before)]  # `ship = Operator(ship)`: what stands in it is made before it is
         earlier = [one for one in here if not before or one.line <= before] or here
         if earlier:
             return earlier[-1], self
+        if every and self.function is None:
+            return None
         if name in self.parameters or self.function is None:
             return None
         top = self.module.globals.get(name, [])
         return (top[-1], Frame(self.module)) if top else None
+
+
+def _is_making(bound: Bound, line: int) -> bool:
+    """Whether the line is one of several on which the name is still being given its value."""
+    last = bound.value.end_lineno or bound.line
+    return bound.how == "=" and bound.line < last and bound.value.lineno <= line <= last
 
 
 def dotted(expr: ast.expr, frame: Frame, hops: int = HOPS) -> str:
@@ -121,8 +130,9 @@ def text(expr: ast.expr | None, frame: Frame, hops: int = HOPS) -> str:
             return "".join(text(one.value, frame, hops - 1) if isinstance(one, ast.FormattedValue) else text(one, frame) for one in values)
         case ast.BinOp() if hops > 0:
             return _joined(expr, frame, hops - 1)
-        case ast.Call(func=ast.Attribute(value=value, attr="format" | "strip" | "rstrip" | "lower" | "encode")) if hops > 0:
-            return text(value, frame, hops - 1)
+        case ast.Call(func=ast.Attribute(value=value, attr="format" | "strip" | "rstrip" | "lower" | "encode" as attr)) if hops > 0:
+            told = text(value, frame, hops - 1)
+            return _formatted(expr, told, frame, hops - 1) if attr == "format" else told
         case (
             ast.Call(func=ast.Name(id="text" | "dedent" | "str" | "SQL"), args=[one, *_])
             | ast.Call(func=ast.Attribute(attr="text" | "dedent" | "SQL" | "escape"), args=[one, *_])
@@ -132,6 +142,17 @@ def text(expr: ast.expr | None, frame: Frame, hops: int = HOPS) -> str:
             return _text_of(name, expr.lineno, frame, hops - 1)
         case _:
             return GAP
+
+
+_PLACE = re.compile(r"\{(\w*)\}")  # of a text that `format` fills
+
+
+def _formatted(call: ast.Call, told: str, frame: Frame, hops: int) -> str:
+    """A text with what `format` fills in, as far as that is written down."""
+    given = {one.arg: text(one.value, frame, hops) for one in call.keywords if one.arg}
+    given |= {str(place): text(one, frame, hops) for place, one in enumerate(call.args)}
+    places = map(str, range(len(call.args) + told.count("{}")))
+    return _PLACE.sub(lambda found: given.get(found[1] or next(places), GAP), told)
 
 
 def _joined(expr: ast.BinOp, frame: Frame, hops: int) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from halfway.inspection.formats.python.building import Plan, flow
 from halfway.inspection.formats.python.frames import Frame, dotted, keyword, number, truth
 from halfway.inspection.formats.python.names import Function, Module, Program, worded
-from halfway.inspection.formats.python.retrying import decorators, may_follow_timeout, names_any_error
+from halfway.inspection.formats.python.retrying import decorators, libraries, may_follow_timeout, names_any_error
 from halfway.inspection.formats.python.said import said_safe
 from halfway.inspection.formats.python.starting import by_person, decorated, head, scheduled, trigger, walked
 from halfway.inspection.formats.python.walk import Around, Found, Walk
@@ -127,6 +127,7 @@ def _automatic(queued: Queued, top: Frame, span: Span, program: Program) -> Iter
                     span=_at(errors, top),
                     after_timeout=may_follow_timeout(errors, top),
                     narrow=not names_any_error(errors),
+                    libraries=libraries(errors, top),
                 )
             late = keyword(call, "acks_late") if call else None
             if truth(late):

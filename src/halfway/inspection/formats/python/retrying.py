@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from halfway.inspection.formats.python.frames import Frame, dotted, keyword, number, text
-from halfway.inspection.formats.python.names import Function, is_own
+from halfway.inspection.formats.python.names import Function, is_own, is_standard
 from halfway.inspection.model import Repeater, Repeating
 
 MANY = 1_000  # it ends, but the file does not say after how many attempts
@@ -44,6 +44,15 @@ def may_follow_timeout(errors: ast.expr | None, frame: Frame) -> bool:
     parts = errors.elts if isinstance(errors, (ast.Tuple, ast.List)) else [errors]
     names = [dotted(one, frame) for one in parts]
     return not names or any(not _BEFORE.search(name) and not _is_own(name, frame) for name in names)
+
+
+def libraries(errors: ast.expr, frame: Frame) -> tuple[str, ...]:
+    """The libraries whose errors alone are retried; none if one of them is the project's own or Python's."""
+    parts = errors.elts if isinstance(errors, (ast.Tuple, ast.List)) else [errors]
+    names = [dotted(one, frame) for one in parts]
+    if not all("." in name and not is_own(name, frame.module) and not is_standard(name) for name in names):
+        return ()
+    return tuple(sorted({name.partition(".")[0] for name in names}))
 
 
 def _is_own(name: str, frame: Frame) -> bool:
@@ -181,7 +190,7 @@ def _tries_again(tried: ast.Try | ast.TryStar, body: Sequence[ast.stmt]) -> bool
 
 def leaves(body: Sequence[ast.stmt], *, only_out: bool = False) -> bool:
     """Whether the statements end the function or the loop for certain (`continue` does not leave)."""
-    return any(isinstance(one, (ast.Return, ast.Break) if only_out else (ast.Return, ast.Break, ast.Raise)) or _exits(one) for one in body)
+    return any(isinstance(one, (ast.Return, ast.Break) if only_out else (ast.Return, ast.Break, ast.Raise)) or exits(one) for one in body)
 
 
 def goes_round_once(node: ast.For | ast.AsyncFor | ast.While) -> bool:
@@ -190,14 +199,27 @@ def goes_round_once(node: ast.For | ast.AsyncFor | ast.While) -> bool:
     return leaves(node.body[-1:]) and not any(isinstance(one, ast.Continue) for one in turns)
 
 
-def never_ends(node: ast.For | ast.AsyncFor | ast.While) -> bool:
+def _is_endless(node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> bool:
+    """`while True`, `for one in itertools.cycle(…)`."""
+    if isinstance(node, ast.While):
+        return isinstance(node.test, ast.Constant)
+    return isinstance(node.iter, ast.Call) and dotted(node.iter.func, frame) in ("itertools.cycle", "itertools.count")
+
+
+def never_ends(node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> bool:
     """Whether nothing but an error leaves the loop."""
-    if not isinstance(node, ast.While) or not isinstance(node.test, ast.Constant):
+    if not _is_endless(node, frame):
         return False
-    return not any(isinstance(one, (ast.Break, ast.Return)) or _exits(one) for part in node.body for one in ast.walk(part))
+    return not any(isinstance(one, (ast.Break, ast.Return)) or exits(one) for part in node.body for one in ast.walk(part))
 
 
-def _exits(node: ast.AST) -> bool:
+def quits(body: Sequence[ast.stmt]) -> bool:
+    """Whether the statements end the program."""
+    return any(exits(one) for one in body)
+
+
+def exits(node: ast.AST) -> bool:
+    """Whether it ends the program."""
     match node:
         case (
             ast.Expr(value=ast.Call(func=ast.Name(id="exit" | "quit")))

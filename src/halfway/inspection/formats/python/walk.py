@@ -12,8 +12,10 @@ from halfway.inspection.formats.python import retrying
 from halfway.inspection.formats.python.effects import Seen, command_words, is_command, recognised
 from halfway.inspection.formats.python.frames import GAP, Frame, calls, dotted, keyword
 from halfway.inspection.formats.python.guards import guarded, is_transaction, lookup, refusal_heeded, settled
+from halfway.inspection.formats.python.kept import results
 from halfway.inspection.formats.python.marks import claim, harmless
 from halfway.inspection.formats.python.names import Function, Module, Program, is_own
+from halfway.inspection.formats.python.passing import NOTHING, Passing, State, joined, telling
 from halfway.inspection.formats.python.replacing import emptied, filled
 from halfway.inspection.knowledge import Knowledge
 from halfway.inspection.model import Fact, Gate, Mark, OnError, Repeat, Repeater, Repeating, Span, Unread, When
@@ -93,6 +95,7 @@ class Walk:
     edges: dict[tuple[int, int], When] = field(default_factory=dict[tuple[int, int], When])
     tips: Tips = frozenset()
     statement: ast.stmt = field(default_factory=ast.Pass)
+    passing: Passing = field(default_factory=Passing)
     _emptied: dict[str, Around] = field(default_factory=dict[str, Around])  # tables, with where their rows are deleted
     _returned: set[tuple[int, When]] = field(default_factory=set[tuple[int, When]])
     _tries: int = 0
@@ -136,13 +139,16 @@ class Walk:
         marks = claim(node, around.frame)
         if marks:
             self.add(Found(node=node, statement=node, around=around, name=_shown(node), marks=marks))
+        self.passing.simple(node)
+        if retrying.exits(node):
+            self.passing.now = {}
         if isinstance(node, (ast.Return, ast.Raise)):
             if isinstance(node, ast.Return):
                 self._returned |= self.tips
             self.tips = frozenset()
 
     def _if(self, node: ast.If, around: Around) -> None:
-        self.expression(node.test, around)
+        self._test(node.test, around)
         test = ast.unparse(node.test)
         if "TYPE_CHECKING" in test:
             return
@@ -153,22 +159,36 @@ class Walk:
         found, missing = look if look else (None, None)
         yes = replace(around, condition=_and(around.condition, test), guard=missing or around.guard)
         no = replace(around, condition=_and(around.condition, f"not ({test})"), guard=found or around.guard)
-        before = self.tips
+        before, passing = self.tips, self.passing.now
         self.body(node.body, yes)
         after, self.tips = self.tips, before
+        passed, self.passing.now = self.passing.now, passing
         self.body(node.orelse, no)
         self.tips |= after
+        self.passing.now = joined(passed, self.passing.now)
+
+    def _test(self, test: ast.expr, around: Around) -> None:
+        """What a condition does; what it asks, and what a function answers that is called in it, is not passed over."""
+        before = self.passing.now
+        self.expression(test, around)
+        self.passing.now = {one: names for one, names in self.passing.now.items() if one in before}
+        self.passing.asked(test)
 
     def _branches(self, bodies: Iterable[Sequence[ast.stmt]], around: Around) -> None:
         before, after = self.tips, self.tips
+        passing, passed = self.passing.now, self.passing.now
         for body in bodies:
-            self.tips = before
+            self.tips, self.passing.now = before, passing
             self.body(body, around)
             after |= self.tips
-        self.tips = after
+            passed = joined(passed, self.passing.now)
+        self.tips, self.passing.now = after, passed
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While, around: Around) -> None:
-        self.expression(node.test if isinstance(node, ast.While) else node.iter, around)
+        if isinstance(node, ast.While):
+            self._test(node.test, around)
+        else:
+            self.expression(node.iter, around)
         before = self.tips
         repeater = retrying.loop(node, around.frame)
         fact = around.frame.module.fact(node)
@@ -181,29 +201,61 @@ class Walk:
             bound = retrying.times(node, around.frame)
             again = Repeater(Repeating.LOOP, automatic=True, bound=bound, span=around.frame.module.span(node), after_timeout=False)
             # What goes on until somebody stops it has no items.
-            marks = around.marks if retrying.never_ends(node) else around.marks | {Mark.IN_LOOP}
+            marks = around.marks if retrying.never_ends(node, around.frame) else around.marks | {Mark.IN_LOOP}
             inner = replace(around.within(again, loop=True), marks=marks, facts=(*around.facts, fact))
-        self.body(node.body, inner)
+        left = self._turns(node, inner, gives_up=repeater is not None)
         self.tips |= before
         self.body(node.orelse, around)
+        self.passing.now = joined(self.passing.now, left)
+
+    def _turns(self, node: ast.For | ast.AsyncFor | ast.While, inner: Around, *, gives_up: bool) -> State:
+        """The body of a loop, and which failures are passed over behind a `break`; a retry that raises at last passes none over."""
+        passing, before = self.passing, self.passing.now
+        outer, passing.left, passing.turned = (passing.left, passing.turned), NOTHING, NOTHING
+        self.body(node.body, inner)
+        after = joined(passing.now, passing.turned)
+        if retrying.never_ends(node, inner.frame):
+            passing.endless |= after.keys()
+        if gives_up and any(isinstance(one, ast.Raise) for part in node.body for one in ast.walk(part)):
+            after = {one: names for one, names in after.items() if one in before}
+        endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant)
+        passing.now = {} if endless else joined(before, after)
+        if isinstance(node, ast.While):
+            passing.asked(node.test)
+        ends = passing.left
+        passing.left, passing.turned = outer
+        return ends
 
     def _try(self, node: ast.Try | ast.TryStar, around: Around) -> None:
         self._tries += 1
         number, start, before = self._tries, len(self.found), self.tips
-        on_error = handling(node, around.frame, around.on_error)
+        on_error, passing = handling(node, around.frame, around.on_error), self.passing.now
         self.body(node.body, replace(around, on_error=on_error, tries=(*around.tries, number)))
         tried = range(start, len(self.found))
         self.body(node.orelse, around)  # an error in it does not lead to the handlers
+        passed = self.passing.now
+        catching, caught = self._caught(node, around.frame, tried)
         after, done = self.tips, range(start, len(self.found))
         failing = {(one, When.ERROR) for one in tried if self.found[one].marks.isdisjoint({Mark.RECOVERY})} or set(before)
         for handler in node.handlers:
             self.tips = frozenset(failing)
+            self.passing.now = joined(passing, caught) if handler is catching else passing
             self.body(handler.body, replace(around, handles=number, condition=_and(around.condition, _excepted(handler))))
             after |= frozenset(tip for tip in self.tips if tip[1] is not When.ERROR)
-        self.tips = after
+            passed = joined(passed, self.passing.now)
+        self.tips, self.passing.now = after, passed
         if node.finalbody:
             self.tips = frozenset((one, When.ALWAYS) for one, _ in after) | frozenset((one, When.ALWAYS) for one in done)
             self.body(node.finalbody, around)
+
+    def _caught(self, node: ast.Try | ast.TryStar, frame: Frame, tried: range) -> tuple[ast.ExceptHandler | None, State]:
+        """The handler that hears of what fails in the body, with what it passes over."""
+        handler = catching(node, frame)
+        if handler is None or (_of_handler(handler.body, frame) is OnError.STOP and not retrying.quits(handler.body)):
+            return None, {}  # it goes on outside
+        fresh = [one for one in tried if one not in self.passing.caught]
+        self.passing.caught |= set(fresh)
+        return handler, {one: telling(_from(self.found[one], node.body, frame), handler.body) for one in fresh}
 
     # ── expressions ──
 
@@ -266,9 +318,11 @@ class Walk:
     def add(self, found: Found) -> None:
         index = len(self.found)
         self.found.append(found)
+        self.passing.comes_to(index)
         # What may be passed over leads to all that comes later, each to each.
-        tips = self.tips if len(self.edges) < MOST_EDGES else sorted(self.tips)[-NEAREST:]
-        for before, when in tips:
+        # Where both ways lead from one to the other, the way of its success tells.
+        tips = sorted(self.tips, key=lambda tip: (tip[0], tip[1] is When.ERROR))
+        for before, when in tips if len(self.edges) < MOST_EDGES else tips[-NEAREST:]:
             self.edges.setdefault((before, index), when)
         self.tips = frozenset({(index, When.SUCCESS)})
 
@@ -296,7 +350,10 @@ class Walk:
         frame = replace(frame, repeaters=(*around.frame.repeaters, *again))
         scope = f"{around.scope}/{name}" if again else around.scope
         facts = tuple(Fact(one.span, module.source.fact(one.span).quote) for one in again)
+        before, self.passing.now = self.passing.now, dict.fromkeys(self.passing.now, frozenset[str]())
         self.enter(replace(around, frame=frame, scope=scope, facts=(*around.facts, *facts), stack=(*around.stack, id(function))))
+        given = frozenset(results(call, self.statement, (caller or around.frame).module)) if call is not None else frozenset[str]()
+        self.passing.now = {one: before.get(one, given) for one in self.passing.now}
         return True
 
     def enter(self, around: Around) -> None:
@@ -305,9 +362,11 @@ class Walk:
             self.body(around.frame.module.tree.body, around)
             return
         kept, self._returned, statement = self._returned, set(), self.statement
+        outer, self.passing.returned = self.passing.returned, NOTHING
         self.body(around.frame.function.body, around)
         self.tips |= self._returned
-        self._returned, self.statement = kept, statement
+        self.passing.now = joined(self.passing.now, self.passing.returned)
+        self._returned, self.statement, self.passing.returned = kept, statement, outer
 
 
 def _given(function: Function, call: ast.Call | None, caller: Frame, owner: str) -> dict[str, tuple[ast.expr, Frame]]:
@@ -382,14 +441,28 @@ _NARROW = re.compile(
 
 
 def handling(node: ast.Try | ast.TryStar, frame: Frame, outer: OnError) -> OnError:
-    """What follows an error in the body; an error that is raised again meets what is outside."""
+    """What follows an error in the body; an error that is raised again meets what is outside, an end of the program nothing."""
+    handler = catching(node, frame)
+    if handler is None:
+        return outer
+    found = _of_handler(handler.body, frame)
+    return outer if found is OnError.STOP and not retrying.quits(handler.body) else found
+
+
+def catching(node: ast.Try | ast.TryStar, frame: Frame) -> ast.ExceptHandler | None:
+    """The handler of what goes wrong outside, past those of errors that are made here."""
     for handler in node.handlers:
         parts = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type is not None else []
-        if parts and all(_NARROW.search(dotted(one, frame)) for one in parts):
-            continue
-        found = _of_handler(handler.body, frame)
-        return outer if found is OnError.STOP else found
-    return outer
+        if not parts or not all(_NARROW.search(dotted(one, frame)) for one in parts):
+            return handler
+    return None
+
+
+def _from(found: Found, body: Sequence[ast.stmt], frame: Frame) -> Sequence[ast.stmt]:
+    """The statements of a body that are not done any more where this fails, its own included."""
+    if found.around.frame.function is not frame.function:
+        return body
+    return [one for one in body if (one.end_lineno or one.lineno) >= found.node.lineno]
 
 
 def _of_handler(body: Sequence[ast.stmt], frame: Frame) -> OnError:
