@@ -30,11 +30,15 @@ def check(case: Case) -> Iterator[Finding]:
             continue  # a clock finds what is still to be done, which is what the state is for
         if meets or any(one.automatic for one in again(step)):
             known = step.effect is not None and step.effect.certain and step.effect.repeat is not Repeat.UNKNOWN
-            if (not known and _CHANGES.search(told(step))) or step.effect.action == "db.update":
+            if (not known and _CHANGES.search(told(step))) or _updates(step):
                 continue  # to change or delete what was found once more changes it to the same
             text = TWICE if known else UNKNOWN
             severity = Severity.MEDIUM if known and not tells_team(step) else Severity.LOW
             yield found(RULE.id, severity, step, text, place(look, step))
+
+
+def _updates(step: Step) -> bool:
+    return step.effect is not None and step.effect.action == "db.update"
 
 
 def _needs_it(step: Step) -> bool:
