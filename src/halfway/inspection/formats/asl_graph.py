@@ -13,6 +13,9 @@ from halfway.inspection.source import MOST_EDGES, Node, Unreadable
 
 _COMPARED = re.compile(r"(?:Equals|Matches|LessThan|GreaterThan)")
 _REFERENCE = re.compile(r"\$(?:\.[\w$.-]+|[A-Za-z]\w*)")
+_WAITING = (".waitForTaskToken", ":activity:")
+_TIMES_UP = frozenset({"States.Timeout", "States.HeartbeatTimeout"})
+_THERE = re.compile(r"Duplicate|AlreadyExist|AlreadyOwned")
 Links = Mapping[str, Sequence[tuple[str, When]]]
 
 
@@ -41,6 +44,7 @@ class Machine:
     reached: frozenset[str]
     needs: Mapping[str, tuple[str, ...]]  # by state, whose results it uses
     language: str
+    standard: bool  # waits for what it starts or asks, which an EXPRESS one cannot
 
 
 @dataclass
@@ -76,7 +80,7 @@ class _Building:
         link(state.node.get("Default"), When.ERROR if is_failure(state.node.get("Default").text) else When.SUCCESS)
         link(state.node.get("Next"), When.SUCCESS)
         for catch in state.node.get("Catch").each():
-            link(catch.get("Next"), When.ERROR)
+            link(catch.get("Next"), When.SUCCESS if _is_answer(state.node, catch) else When.ERROR)
 
     def nest(self) -> None:
         """Leads from a Parallel or Map into its branches, and from their ends to what follows it."""
@@ -118,6 +122,7 @@ def machine_of(root: Node) -> Machine:
         reached=reached,
         needs=_needs(building.states),
         language=root.get("QueryLanguage").text or "JSONPath",
+        standard=any(word in one.node.get("Resource").text for one in building.states.values() for word in (*_WAITING, ".sync")),
     )
 
 
@@ -148,6 +153,14 @@ def _onward(links: Links, first: str, steps: frozenset[str]) -> Iterator[Edge]:
             yield Edge(first, name, when)
             continue
         left += [(after, When.ERROR if When.ERROR in (when, then) else then) for after, then in reversed(links[name])]
+
+
+def _is_answer(node: Node, catch: Node) -> bool:
+    """Whether what is caught is no failure: it is there already, or a wait that goes on the same way has come to the end it was given."""
+    errors = [error.text for error in catch.get("ErrorEquals").each()]
+    waits = any(word in node.get("Resource").text for word in _WAITING)
+    over = waits and _TIMES_UP.issuperset(errors) and catch.get("Next").text == node.get("Next").text
+    return bool(errors) and (over or all(map(_THERE.search, errors)))
 
 
 def _branches(node: Node) -> Iterator[Node]:

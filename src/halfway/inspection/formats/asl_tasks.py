@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from halfway.inspection.formats.wording import bearing, is_approval, named, opaque_effect
 from halfway.inspection.knowledge import Knowledge
+from halfway.inspection.knowledge.sql import row_of
 from halfway.inspection.model import Bearing, Effect, Identity, Kind, Receiver, Repeat, Unread
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
@@ -28,6 +29,9 @@ _ADDRESS = re.compile(r"^(?:PhoneNumber|ToAddresses|CcAddresses|DestinationPhone
 _NAME = re.compile(r"\[['\"]([^\[\]]*)['\"]\]$")
 _FORMAT = re.compile(r"^States\.Format\(\s*'([^']*)'")
 _DYNAMIC = re.compile(r"^\$|\{%")
+_FUNCTION = re.compile(r":function:([\w${}.-]+)")
+_QUERY = "athena:startQueryExecution"
+_DESCRIBES = re.compile(r"(?i)\s*desc(?:ribe)?\b")
 
 
 def effect_of(node: Node, knowledge: Knowledge) -> Effect | None:
@@ -47,6 +51,8 @@ def effect_of(node: Node, knowledge: Knowledge) -> Effect | None:
     found = knowledge.node(NAME, resource)
     if found is None:
         return opaque_effect(quoted(service or resource), name)
+    if service.endswith(_QUERY) and _only_asks(given_to(node).get("QueryString").text):
+        return knowledge.effect("read", found.told)
     if service.endswith(":updateItem"):
         found = _update(found, given_to(node).get("UpdateExpression").text)
     return replace(found, receiver=_receiver(node)) if Kind.NOTIFY in found.kinds else found
@@ -57,11 +63,11 @@ def identity_of(node: Node, effect: Effect | None) -> Identity | None:
     if effect is None or not effect.outward:
         return None
     service = _service(node.get("Resource").text)
-    for key, value in _entries(given_to(node), 0):
+    for key, value in entries(given_to(node)):
         if _KEY.match(key) or (key.removesuffix(".$") == "Name" and service.endswith(":startExecution")):
             return Identity(bearing(value.text, _STABLE), quoted(value.text), value.span)
-    entries = _entries(given_to(node), 0)
-    said = next((value for key, value in entries if _EXECUTION.search(value.text) and not key.startswith(_PARENT)), None)
+    handed = entries(given_to(node))
+    said = next((value for key, value in handed if _EXECUTION.search(value.text) and not key.startswith(_PARENT)), None)
     if said is not None and (service in _QUEUES or service.startswith("states:startExecution")):
         return Identity(Bearing.STABLE, quoted(said.text), said.span)  # whoever takes it can tell a second one by it
     if opaque_of(node) is not None:
@@ -81,6 +87,12 @@ def opaque_of(node: Node) -> Unread | None:
     return Unread(quoted(what), "The code of {what} was not given.", resource.span)
 
 
+def names_no_function(node: Node) -> bool:
+    """Whether it calls a function and does not say which: the definition is not finished, and fails when it gets there."""
+    called = any(given_to(node).get(key).there for key in ("FunctionName", "FunctionName.$"))
+    return _service(node.get("Resource").text).endswith("lambda:invoke") and not called
+
+
 def _asks_person(node: Node) -> bool:
     """Whether it waits for the answer of a person, whom no code stands for."""
     return ":activity:" in node.get("Resource").text and is_approval(f"{_name(node)} {node.get('Resource').text}")
@@ -95,8 +107,13 @@ def _row(node: Node) -> str:
 
 
 def ends_by_itself(node: Node) -> bool:
-    """Whether what is started has a limit of time of its own, among what it is given."""
-    return any(_OWN_END.match(key) for key, _ in _entries(given_to(node), 0))
+    """Whether what is started has a limit of time of its own: a query always, anything else where it is given one."""
+    return _service(node.get("Resource").text).endswith(_QUERY) or any(_OWN_END.match(key) for key, _ in entries(given_to(node)))
+
+
+def _only_asks(query: str) -> bool:
+    """Whether the text of a query changes nothing; of one that comes from data nobody knows."""
+    return not query.startswith("{%") and (row_of(query) == "read" or _DESCRIBES.match(query) is not None)
 
 
 def _service(resource: str) -> str:
@@ -117,6 +134,13 @@ def _name(node: Node) -> str:
 
 def _function(node: Node) -> str:
     return given_to(node).get("FunctionName").text or given_to(node).get("FunctionName.$").text
+
+
+def function_of(node: Node) -> str:
+    """The plain name of the function that is called: `quote` of `arn:…:function:quote:$LATEST`."""
+    named = _function(node) or node.get("Resource").text
+    match = _FUNCTION.search(named)
+    return match[1] if match else "" if named.startswith("arn:") else named
 
 
 def _request(node: Node, knowledge: Knowledge, name: str) -> Effect | None:
@@ -143,16 +167,17 @@ def _update(effect: Effect, expression: str) -> Effect:
 
 
 def _receiver(node: Node) -> Receiver:
-    for key, value in _entries(given_to(node), 0):
+    for key, value in entries(given_to(node)):
         if _ADDRESS.match(key):
             texts = [one.text for one in value.each()]
             return Receiver.CUSTOMER if key.endswith(".$") or any(_DYNAMIC.search(text) for text in texts) else Receiver.TEAM
     return Receiver.UNKNOWN
 
 
-def _entries(node: Node, depth: int) -> Iterator[tuple[str, Node]]:
+def entries(node: Node, depth: int = 0) -> Iterator[tuple[str, Node]]:
+    """Every key below a value, with what stands there."""
     for key, value in node.items():
         yield key, value
         if depth < 4:
             for one in value.each():
-                yield from _entries(one, depth + 1)
+                yield from entries(one, depth + 1)

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from halfway.inspection.formats import Given, Reader
+from halfway.inspection.formats.asl_answers import is_for_answer
 from halfway.inspection.formats.asl_graph import Machine, State, connected, machine_of
 from halfway.inspection.formats.asl_history import history
-from halfway.inspection.formats.asl_tasks import effect_of, ends_by_itself, given_to, identity_of, opaque_of
+from halfway.inspection.formats.asl_notices import addressed, is_constant, notice, sent_to
+from halfway.inspection.formats.asl_tasks import effect_of, ends_by_itself, entries, given_to, identity_of, names_no_function, opaque_of
 from halfway.inspection.formats.durations import seconds
-from halfway.inspection.formats.wording import is_approval, is_back, is_decision, is_notice, takes_back
+from halfway.inspection.formats.wording import is_approval, is_back, is_decision, is_notice, looked, takes_back, words
 from halfway.inspection.model import (
-    Effect,
     Fact,
     Flow,
     Gate,
-    Kind,
     Mark,
     OnError,
     Repeater,
@@ -205,6 +205,9 @@ def _task(state: State, machine: Machine, found: _Found, given: Given, order: in
     node, source = state.node, found.source
     resource = node.get("Resource")
     effect = effect_of(node, given.knowledge)
+    if effect is not None and opaque_of(node) is not None and effect.outward and is_for_answer(state, machine):
+        effect = looked(effect.told)
+    effect = addressed(state, machine, effect)
     waits = ".waitForTaskToken" in resource.text or ":activity:" in resource.text
     timeout, known, facts = _timeout(node, source)
     # A call that is answered at once ends by itself, a function after minutes; only who waits for another's end may wait for ever.
@@ -220,6 +223,10 @@ def _task(state: State, machine: Machine, found: _Found, given: Given, order: in
         "comment": quoted(node.get("Comment").text),
         "branch": "failure" if state.name in machine.failing else "",
         "limit": "whole" if whole or final else "",
+        "to": sent_to(node),
+        "each": "redriven" if _is_redriven(state, machine, found) else "",
+        "tells_team": "a text that never changes" if is_notice(effect) and is_constant(node) else "",
+        "unfinished": "true" if names_no_function(node) else "",
         "answered": "by errors of its own" if _own_errors(state) else "",
     }
     if waits:
@@ -237,7 +244,7 @@ def _task(state: State, machine: Machine, found: _Found, given: Given, order: in
         guard=conditional.span if (conditional := given_to(node).get("ConditionExpression")) else None,
         gate=_gate(state) if waits else None,
         opaque=opaque_of(node),
-        marks=_marks(state, machine) | ({Mark.WAIT} if waits else frozenset()) | _notice(state, machine, effect),
+        marks=_marks(state, machine) | ({Mark.WAIT} if waits else frozenset()) | notice(state, machine, effect),
         facts=(*facts, *(source.fact(retry.span) for retry in node.get("Retry").each())),
         extra={key: value for key, value in extra.items() if value or key == "heartbeat"},
     )
@@ -250,14 +257,6 @@ def _marks(state: State, machine: Machine) -> frozenset[Mark]:
     if any(parent.type == "Map" for parent in state.parents):
         marks.add(Mark.IN_LOOP)
     return frozenset(marks)
-
-
-def _notice(state: State, machine: Machine, effect: Effect | None) -> frozenset[Mark]:
-    if effect is None or Kind.NOTIFY not in effect.kinds:
-        return frozenset()
-    if state.name in machine.failing:
-        return frozenset({Mark.FAILURE_NOTICE})
-    return frozenset({Mark.SUCCESS_NOTICE}) if is_notice(effect) else frozenset()
 
 
 def _repeaters(state: State, machine: Machine, found: _Found) -> Iterator[Repeater]:
@@ -324,7 +323,18 @@ def _gate(state: State) -> Gate | None:
         return None
     catchers = [catch for catch in state.node.get("Catch").each() if {one.text for one in catch.get("ErrorEquals").each()} & _TIMEOUTS]
     answers = any(is_decision(catch.get("Next").text) for catch in catchers)
-    return Gate("approval", state.node.span, timeout_answers=answers)
+    asked = next((value.text for key, value in entries(given_to(state.node)) if "approver" in words(key) and value.text), "")
+    place = state.node.get("Resource").span
+    return Gate("approval", place, approver=quoted(asked), timeout_answers=answers)
+
+
+def _is_redriven(state: State, machine: Machine, found: _Found) -> bool:
+    """Whether only the items that failed are done again when the execution is redriven: nothing catches a failure, and no Map retries."""
+    maps = [parent.node for parent in state.parents if parent.type == "Map"]
+    express = any(one.get("ItemProcessor", "ProcessorConfig", "ExecutionType").text == "EXPRESS" for one in maps)
+    caught = any(place.node.get("Catch") for place in (state, *state.parents)) or any(parent.node.get("Retry") for parent in state.parents)
+    standard = machine.standard or (found.around is not None and not found.express)
+    return bool(maps) and standard and not express and not caught
 
 
 def _paired(steps: list[Step], machine: Machine) -> Iterator[Step]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from halfway.inspection.knowledge.verbs import acts
 from halfway.inspection.model import Bearing, Effect, Kind, Repeat, Reversible
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[가-힣]+")
@@ -152,7 +153,13 @@ _STARTING = frozenset(["execute", "call", "run", "invoke", "perform", "do"])
 _LOOKS_LAST = frozenset(
     ["check", "checks", "checker", "lookup", "search", "validation", "validator", "verification", "inquiry", "detector"]
 )
-_WORKS_OUT = frozenset(["calculate", "compute", "estimate", "count", "determine", "계산"])
+_WORKS_OUT = frozenset(["calculate", "calc", "compute", "estimate", "count", "determine", "계산"])
+# What is called so may do more; where somebody takes its answer it is there for that.
+_SEEMS_TO_LOOK = frozenset([
+    "fetch", "detect", "evaluate", "assess", "filter", "compare", "sort", "concatenate", "serialize", "serializer", "deserialize", "infer",
+    "inference", "predict", "prediction", "estimate",
+])  # fmt: skip
+_KEEPING = frozenset(["store", "save", "put", "load", "ingest", "import", "export", "register", "install", "deploy", "sync", "migrate"])
 _LOOKS_FIRST = frozenset(
     [
         "check",
@@ -189,7 +196,7 @@ def told_kinds(*names: str) -> frozenset[Kind]:
 
 def _sends(name: str) -> bool:
     """Whether a name speaks of sending a message, and not of what is done with one: `Email customer`, `Confirmation mail`."""
-    spoken = [word.lower() for word in _WORD.findall(_PART.sub("", name))]
+    spoken = _spoken(name)
     if not spoken or frozenset(spoken) & _WITH_TEXT:
         return False
     return bool(frozenset(spoken) & _SENDING) or spoken[0] in _SENT - {"message"} or spoken[-1] in _SENT
@@ -213,15 +220,41 @@ def _is_for_looking(part: str) -> bool:
     return only_looks(_PART.sub("", part))
 
 
+def seems_to_look(name: str) -> bool:
+    """Whether a name begins or ends with a word for what is done for its answer: `FetchQuotes`, `Distance estimate`."""
+    spoken = _spoken(name)
+    return bool(spoken) and not _SEEMS_TO_LOOK.isdisjoint((spoken[0], spoken[-1]))
+
+
+def begins_with_look(name: str) -> bool:
+    """Whether a name begins with a word for looking, whatever is looked at; to check somebody out is no look."""
+    spoken = _spoken(name)
+    return bool(spoken) and spoken[0] in _LOOKS_FIRST and spoken[1:2] not in (["out"], ["in"])
+
+
+def changes(name: str) -> bool:
+    """Whether one of the words of a name is about a change, a message or a way back."""
+    return acts(name) or not words(name).isdisjoint(_KEEPING | _SENDING | _BACK)
+
+
+def _spoken(name: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(_PART.sub("", name))]
+
+
 def is_notice(effect: Effect | None) -> bool:
     """Whether an effect is there to tell somebody; a ticket of which somebody hears as well is more than that."""
     return effect is not None and Kind.NOTIFY in effect.kinds and effect.kinds <= _TELLING
 
 
+def looked(told: str) -> Effect:
+    """The effect of code that cannot be read and is there for its answer only, as its names say."""
+    return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, told, certain=False)
+
+
 def opaque_effect(told: str, *names: str) -> Effect:
     """The effect of code that cannot be read: unknown, and what its names speak of, which is inferred."""
     if names and (only_looks(names[0]) or (any(map(_is_for_looking, names[1:])) and not told_kinds(*names))):
-        return Effect("", frozenset({Kind.READ}), Repeat.SAFE, Reversible.YES, told, certain=False)
+        return looked(told)
     kinds = told_kinds(*names)
     return Effect("", frozenset({Kind.UNKNOWN}) | kinds, Repeat.UNKNOWN, _reversible(kinds, names), told, certain=False)
 

@@ -24,3 +24,8 @@ def inferred(name: str) -> Kind | None:
     said = [one.lower() for one in _WORD.findall(name)]
     kind = next((_KINDS[word] for word in said if word in _KINDS), None)
     return Kind.UNKNOWN if kind is Kind.NOTIFY and _FOR_MACHINES & set(said) else kind
+
+
+def acts(name: str) -> bool:
+    """Whether any word of a name is a verb for more than reading."""
+    return any(_KINDS.get(one.lower(), Kind.READ) is not Kind.READ for one in _WORD.findall(name))

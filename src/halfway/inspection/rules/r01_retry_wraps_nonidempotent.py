@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Repeater, Step
+from halfway.inspection.model import Kind, Mark, Repeater, Step
 from halfway.inspection.rules.common import OFFICIAL, again_at, exposed, found, is_logged, is_queued, is_row, kinds, retries, tells_team
 
 TWICE = "{what} is tried again when its answer is lost, carries nothing by which the receiver knows it again, and then happens twice."
@@ -34,7 +34,7 @@ def _is_of_another(retry: Repeater, step: Step) -> bool:
 
 
 def _severity(step: Step) -> Severity:
-    if is_logged(step):
+    if is_logged(step) or (Mark.FAILURE_NOTICE in step.marks and tells_team(step)):
         return Severity.LOW
     if kinds(step) & OFFICIAL:
         return Severity.HIGH if is_row(step) else Severity.BLOCKER

@@ -49,12 +49,13 @@ def _passes(ways: Ways, failed: Step, notice: Step) -> bool:
 
 
 def _is_told_of_failure(ways: Ways, failed: Step, notice: Step) -> bool:
-    """Whether a failure leads to it without the same being tried once more, done in another way, or a new round begun, before."""
+    """Whether a failure leads to it without the same being tried once more, done in another way or begun anew, or these told, before."""
     if not ways.is_failing(failed, notice):
         return False
     alike = {one.id for one in ways.outward() if "told" in one.extra and one.extra["told"] == failed.extra.get("told")}
     before = {one.id for one in ways.steps if ways.is_after(one, failed) and not ways.is_aside(one)}
-    return notice.id in ways.failing_around(failed, (alike | before | {failed.id}) - {notice.id})
+    known = {one.id for one in ways.steps if Mark.FAILURE_NOTICE in one.marks and one.extra.get("to", "") == notice.extra.get("to")}
+    return notice.id in ways.failing_around(failed, (alike | before | known | {failed.id}) - {notice.id})
 
 
 RULE = Rule(

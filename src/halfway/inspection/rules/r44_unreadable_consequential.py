@@ -14,11 +14,12 @@ from halfway.inspection.rules.delivering import repeated_at
 from halfway.inspection.rules.quiet import called, is_quiet, pretends
 
 ONCE = "{unread} was not read: what it does outside, and whether doing it again is harmless, is not known."
+NONE = "{unread} names no function: the definition is not finished, and what is to be done there is not known."
 AGAIN = "{unread} was not read, and it is done again by itself: what a second time does is not known."
 
 # What is called so is mostly worked out, measured or left alone; that it does no more has still to be read.
 _COMPUTES = re.compile(r"(?i)metric|generat|format|build(?:list|batch)|planner|create_\w*views?\b")
-_CLEARS = re.compile(r"(?i)delete|remove|purge|clean")
+_CLEARS = re.compile(r"(?i)delete|remove|purge|clean|^empty")
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -29,9 +30,10 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         if not _is_grave(step):
             continue
-        finding, before = _at(case.flow, step, step.opaque), gravest.get(step.opaque.what)
+        part = NONE if "unfinished" in step.extra else step.opaque.what  # where none is named, all such steps lack the same
+        finding, before = _at(case.flow, step, step.opaque), gravest.get(part)
         if before is None or (finding.severity, _is_handed_more(step)) > (before[0].severity, before[1]):
-            gravest[step.opaque.what] = finding, _is_handed_more(step)
+            gravest[part] = finding, _is_handed_more(step)
     yield from (finding for finding, _ in gravest.values())
 
 
@@ -49,7 +51,7 @@ def _at(flow: Flow, step: Step, unread: Unread) -> Finding:
     repeat = next((one for one in again(step) if one.automatic and not safe), None)
     repeated = repeated_at(flow, repeat, step) if repeat is not None else ()
     severity = Severity.HIGH if repeat is not None and _is_likely(repeat, step) else Severity.MEDIUM
-    text = ONCE if repeat is None else AGAIN
+    text = NONE if "unfinished" in step.extra else ONCE if repeat is None else AGAIN
     return found(RULE.id, severity, step, text, place(unread.span, step), *repeated, unread=quoted(unread.what, 80))
 
 
