@@ -12,7 +12,7 @@ from halfway.inspection.formats.bash.origin import Origin
 from halfway.inspection.formats.bash.script import Script
 from halfway.inspection.formats.bash.steps import drafts
 from halfway.inspection.formats.github.actions import HERE, action, local
-from halfway.inspection.formats.github.expressions import HOPS, Job, lets_pass, never, placed, when
+from halfway.inspection.formats.github.expressions import HOPS, Job, asked, lets_pass, never, placed, when
 from halfway.inspection.formats.github.handing import (
     given_secret,
     handed,
@@ -75,8 +75,12 @@ def made(key: str, step: Node, making: Making) -> Iterator[Draft]:
         return
     frame = _frame(key, step, making)
     texts = _flowing(step, making.job)
+    holds, since = asked(condition), making.job.waits_for(condition)
     for draft in _kinds(step, frame, making):
-        yield replace(draft, step=marked(_kept_output(draft.step, key, step, frame.source), step, texts, making.broken))
+        branch = replace(draft.branch, asked=draft.branch.asked | holds)
+        yield replace(
+            draft, branch=branch, since=since, step=marked(_kept_output(draft.step, key, step, frame.source), step, texts, making.broken)
+        )
 
 
 def _frame(key: str, step: Node, making: Making) -> Frame:
