@@ -214,7 +214,6 @@ DRAFT = """
 """
 STEP = """
     on: push
-    permissions: {{contents: read}}
     jobs:
       ship:
         runs-on: ubuntu-latest

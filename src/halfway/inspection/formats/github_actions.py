@@ -106,7 +106,8 @@ def _flow(calling: Calling, started: tuple[Trigger, ...]) -> Flow:
 
 def _extra(root: Node, found: tuple[Broken, ...]) -> dict[str, str]:
     names = {"broken_inputs": "; ".join(dict.fromkeys(one.name for one in found))} if found else {}
-    return names | ({"tags_only": "true"} if starts_on_tags_only(root) else {})
+    # Two steps that exclude each other have no way between them: the order of the file alone says nothing.
+    return names | {"drawn": "true"} | ({"tags_only": "true"} if starts_on_tags_only(root) else {})
 
 
 def _tells(draft: Draft) -> bool:

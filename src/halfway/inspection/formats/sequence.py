@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from halfway.inspection.model import Edge, Step, When
+from halfway.inspection.model import Edge, Span, Step, When
 from halfway.inspection.quoting import safe
 
 MOST_BRANCHES = 1_000  # steps back that the ways through the branches of a script are followed
+_WANTS = re.compile(r"([^\s=!<>()|&]+)(==|!=)('[^']*')")
 FURTHEST = 50  # steps back that the way of a failure is drawn from
 
 
@@ -21,9 +22,12 @@ class Branch:
     script: str = ""
     ways: tuple[tuple[int, int], ...] = ()
     leaves: int = 0  # how many of the ways around it end the script, with what is within them; 0: none
+    asked: frozenset[str] = frozenset()  # what all has to hold that stays as it is in one run
 
     def leads_to(self, other: Branch) -> bool:
         """Whether what stands later in another branch may follow it in one run."""
+        if any(exclude(one, two) for one in self.asked for two in other.asked):
+            return False
         if self.script != other.script:
             return True
         mine = dict(self.ways)
@@ -33,7 +37,18 @@ class Branch:
 
     def always_before(self, other: Branch) -> bool:
         """Whether every run that comes to the other has come by here."""
-        return not self.ways or (self.script == other.script and self.ways == other.ways[: len(self.ways)])
+        inside = not self.ways or (self.script == other.script and self.ways == other.ways[: len(self.ways)])
+        return inside and self.asked <= other.asked
+
+
+def exclude(one: str, other: str) -> bool:
+    """Whether two conditions never hold together: the one is the other's `not`, or both want another value of the same thing."""
+    if one == f"!{other}" or other == f"!{one}":
+        return True
+    first, second = _WANTS.fullmatch(one), _WANTS.fullmatch(other)
+    if first is None or second is None or first[1] != second[1]:
+        return False
+    return (first[3] != second[3]) if first[2] == second[2] == "==" else (first[3] == second[3] and first[2] != second[2])
 
 
 @dataclass(frozen=True)
@@ -44,6 +59,13 @@ class Draft:
     when: When = When.SUCCESS  # on which ending of what stands before it in its unit
     wide: bool = False  # the failure of anything before it leads here, not only that of the one before
     branch: Branch = Branch()
+    since: Span | None = None  # where the one stands whose failure it waits for: what fails before that does not lead here
+
+    def hears(self, before: Draft) -> bool:
+        """Whether the failure, or the end, of what stands before it may lead here in one run."""
+        span = before.step.span
+        early = self.since is not None and span.file == self.since.file and span.line < self.since.line
+        return not early and before.branch.leads_to(self.branch)
 
 
 def slug(text: str, longest: int = 40) -> str:
@@ -111,7 +133,7 @@ def _ids(step: Step, within: dict[str, list[str]]) -> Iterator[str]:
 
 def edges(drafts: Sequence[Draft]) -> Iterator[Edge]:
     """What follows what within one unit."""
-    line: list[str] = []
+    line: list[Draft] = []
     passed: list[Draft] = []
     failing = ""
     for draft in drafts:
@@ -119,14 +141,15 @@ def edges(drafts: Sequence[Draft]) -> Iterator[Edge]:
         if draft.when is When.SUCCESS:
             yield from (Edge(before.step.id, id) for before in _before(passed, draft.branch))
         elif draft.when is When.ALWAYS:
-            yield from (Edge(before, id, When.ALWAYS) for before in line[-FURTHEST:])
+            yield from (Edge(before.step.id, id, When.ALWAYS) for before in line[-FURTHEST:] if before.branch.leads_to(draft.branch))
         else:
-            yield from (Edge(before, id, When.ERROR) for before in line[-FURTHEST if draft.wide else -1 :])
+            heard = [before for before in line[-FURTHEST if draft.wide else -1 :] if draft.hears(before)]
+            yield from (Edge(before.step.id, id, When.ERROR) for before in heard or line[-1:])
             yield from (Edge(before, id) for before in [failing] if before)
             failing = id
             continue
         failing = ""
-        line.append(id)
+        line.append(draft)
         passed.append(draft)
 
 

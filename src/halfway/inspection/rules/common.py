@@ -18,6 +18,7 @@ from halfway.inspection.model import (
     Span,
     Starting,
     Step,
+    Trigger,
 )
 from halfway.inspection.quoting import quoted
 from halfway.inspection.rules.quiet import pretends
@@ -41,6 +42,9 @@ _CHATS = frozenset({"telegram", "whatsapp", "slack", "discord", "line", "messeng
 _QUEUES = frozenset({"celery", "rq", "dramatiq", "huey", "arq"})
 _REQUEST = re.compile(r"^[A-Z]{3,7} ")
 _ON_TAG = re.compile(r"\s*(?:startsWith\(\s*github\.ref\s*,\s*'refs/tags/|github\.ref\s*==\s*'refs/tags/|github\.ref_type\s*==\s*'tag')")
+_OF_START = re.compile(r"on\.(\w+)")
+_EVENT = re.compile(r"(?:^|&&|\{\{)\s*github\.event_name\s*(==|!=)\s*'(\w+)'")
+_ON_BRANCH = re.compile(r"(?:^|&&|\{\{)\s*github\.ref\s*==\s*'refs/heads/")
 SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UNIT_RERUN, Repeating.RESTART, Repeating.REPLAY})
 """Who does the same once more; a schedule, a loop and a dispatch by hand begin something new."""
 
@@ -161,6 +165,15 @@ def again(step: Step, *sorts: Repeating) -> Iterator[Repeater]:
 def retries(step: Step) -> Iterator[Repeater]:
     """Its automatic retries."""
     return (repeater for repeater in again(step, Repeating.STEP_RETRY) if repeater.automatic)
+
+
+def starts_it(start: Trigger, step: Step) -> bool:
+    """Whether a start may come to the step, as far as its condition names the event, or a branch, on which no pull request is."""
+    event = _OF_START.match(start.span.at)
+    if event is None or "||" in step.condition:
+        return True
+    named = [(event[1] == name) is (how == "==") for how, name in _EVENT.findall(step.condition)]
+    return all(named) and not (event[1] == "pull_request" and _ON_BRANCH.search(step.condition))
 
 
 def only_on_tags(step: Step) -> bool:

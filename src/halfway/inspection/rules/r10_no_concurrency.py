@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Flow, Kind, Repeat, Starting, Step, Trigger
-from halfway.inspection.rules.common import ENTRIES, found, is_by_hand, kinds, place, told
+from halfway.inspection.rules.common import ENTRIES, found, is_by_hand, kinds, place, starts_it, told
 
 INFERENCE = "Two runs may do {what} at the same time, and each finds the half of the other."
 STARTS = frozenset({Starting.PUSH, Starting.SCHEDULE, Starting.EVENT, Starting.MANUAL})
@@ -28,12 +28,13 @@ _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
 
 
 def check(case: Case) -> Iterator[Finding]:
-    starts = [trigger for trigger in case.flow.triggers if trigger.kind in STARTS]
-    if not starts or "guards" in case.flow.extra:
+    every = [trigger for trigger in case.flow.triggers if trigger.kind in STARTS]
+    if not every or "guards" in case.flow.extra:
         return  # what keeps two runs apart may stand in a part that was not given
     kept_apart = {guard.unit for guard in case.flow.guards}
     for step in case.ways.outward():
-        if "" in kept_apart or step.unit in kept_apart or not _meets(step, starts) or _is_elsewhere(case.flow, step):
+        starts = [start for start in every if starts_it(start, step)]
+        if not starts or "" in kept_apart or step.unit in kept_apart or not _meets(step, starts) or _is_elsewhere(case.flow, step):
             continue
         kept_apart.add(step.unit)  # said once of a unit
         severity = Severity.LOW if is_by_hand(case.flow) else _severity(step)

@@ -57,7 +57,16 @@ def _earlier(ways: Ways, step: Step) -> Step | None:
     before = [one for one in ways.outward() if one.id != step.id and kinds(one) & MAKES and ways.is_after(one, step)]
     named = [one for one in ways.steps if one.id in step.needs_output_of and outward(one)]
     ungated = [one for one in before if one.condition != step.condition]
-    return next(reversed(named or ungated), None)
+    # What was not read, and is done behind the same gate, may be the one by which the gate stays closed later.
+    unread = [
+        one for one in ways.steps if one.opaque is not None and one.unit == step.unit and _is_behind(one, step) and ways.is_after(one, step)
+    ]
+    return next(reversed(named or ungated or unread), None)
+
+
+def _is_behind(step: Step, other: Step) -> bool:
+    gates = [gate for gate in other.condition.split(" && ") if _DONE_NOW.search(gate)]
+    return any(gate in step.condition for gate in gates)
 
 
 RULE = Rule(

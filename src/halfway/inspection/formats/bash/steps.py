@@ -314,7 +314,7 @@ def _programs(program: said.Program, command: Command, script: Script, frame: Fr
         except Unreadable:
             why = NOT_SHELL
     # Whoever says that a step prepares or checks something says more than the name of the program, as `check-release.sh`.
-    quiet = "prepares" in step.extra or not said.outward(program.reference)
+    quiet = "prepares" in step.extra or not said.outward(program.reference, keyless="keyless" in step.extra)
     extra = {name: value for name, value in step.extra.items() if name != "handed" or quiet}
     if command.words[0] in ("source", ".") and not said.outward(program.reference):
         extra["handed"] = "nothing"  # it brings settings and functions; what calls these is told by itself

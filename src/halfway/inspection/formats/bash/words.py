@@ -121,6 +121,7 @@ _OUTWARD = re.compile(
     r"(?i)deploy|publish|release|push|upload|send|notif|mail|charge|pay|invoice|bill|sync|migrat|promot"
     r"|announce|post|rollout|provision|apply|crm|order"
 )
+_WORKED_ON = re.compile(r"(?i)(?:mails|invoices|bills|orders)(?=[-_.]|$)")
 _WITHIN = re.compile(
     r"(?i)(?:^|[/_:.-])(?:test|tests|smoke|lint|build|check|setup|install|format|compile|bench|verify|typecheck|configure|activate|rubocop|phpunit|eslint|audit"
     r"|assert|detect|(?:update|bump|set)[-_]?(?:\w*[-_])?versions?\b|wait|validate|coverage|gen|doc|clean)|(?:^|/)run[-_]?tests?\b"
@@ -382,9 +383,10 @@ def is_shell_text(text: str) -> bool:
     return re.match(r"#!\s*\S*?(?:/|\benv\s+)(?:ba|z|da|k)?sh\b", text) is not None
 
 
-def outward(target: str) -> bool:
-    """Whether the name of a program says that it goes outside."""
-    return bool(_OUTWARD.search(_NOT_ITSELF.sub("", target))) and not _WITHIN.search(target)
+def outward(target: str, *, keyless: bool = False) -> bool:
+    """Whether the name of a program says that it goes outside; one without any key only works on the mails that it is called after."""
+    name = _NOT_ITSELF.sub("", target)
+    return bool(_OUTWARD.search(_WORKED_ON.sub("", name) if keyless else name)) and not _WITHIN.search(target)
 
 
 def _base(name: str) -> str:

@@ -10,7 +10,10 @@ from halfway.inspection.formats.bash import read
 from halfway.inspection.formats.bash.evidence import notice, receiver
 from halfway.inspection.formats.bash.frame import Frame
 from halfway.inspection.formats.bash.origin import Origin, varies, worst
+from halfway.inspection.formats.bash.script import Script
 from halfway.inspection.formats.bash.steps import NAMED, drafts, unknown_effect
+from halfway.inspection.formats.bash.words import trivial
+from halfway.inspection.formats.github.expressions import placed
 from halfway.inspection.formats.github.handing import doubtful, given_secret, told
 from halfway.inspection.formats.github.script_looks import branch_of, look_before
 from halfway.inspection.formats.sequence import Draft, slug
@@ -83,6 +86,7 @@ _REQUESTS = {"fjogeleit/http-request-action": "POST", "satak/webrequest-action":
 """Actions that send one request, with the method that they take where none is given."""
 _APPLIES_PLAN = ("dflook/terraform-apply", "dflook/tofu-apply")
 _OWN_LIMITS = {"actions/deploy-pages": 600.0, "goreleaser/goreleaser-action": 3600.0}  # seconds, where no input says otherwise
+_RUN_BY = ("command", "commands", "run", "script")  # inputs that hold the lines of a shell
 _READS = ("get", "list", "check", "compare", "download")
 
 
@@ -96,6 +100,9 @@ def action(step: Node, uses: str, inputs: Mapping[str, Node], frame: Frame) -> I
         # Without it only that plan is applied which stands in the pull request that was merged.
         frame = replace(frame, gate=frame.gate or Gate("plan", step.get("uses").span))
     effect = _requested(uses, given, frame) or frame.given.knowledge.uses(uses, given)
+    if effect is None and (lines := _lines(inputs, frame)) is not None:
+        yield from drafts(lines[1], replace(frame, place=placed(lines[0])))
+        return
     made = _step(step, uses, frame)
     if made.timeout is None:
         made = replace(made, timeout=_OWN_LIMITS.get(told(uses)))
@@ -113,6 +120,19 @@ def _requested(uses: str, given: Mapping[str, str], frame: Frame) -> Effect | No
     usual = _REQUESTS.get(told(uses).lower())
     url = next((given[name] for name in ("url", "endpoint", "webhook_url") if given.get(name)), "")
     return frame.given.knowledge.http(given.get("method", usual), url) if usual is not None and url else None
+
+
+def _lines(inputs: Mapping[str, Node], frame: Frame) -> tuple[Node, Script] | None:
+    """The commands that an action which is not known is handed to run, where at least one is known and all begin with its program."""
+    for node in (inputs[name] for name in _RUN_BY if name in inputs):
+        try:
+            script = read(node.text, stops=True)
+        except Unreadable:
+            continue
+        known = {one.words[0] for one in script.commands if frame.given.knowledge.command(one.words) is not None}
+        if known and all(one.words[0] in known or trivial(one.words) for one in script.commands):
+            return node, script
+    return None
 
 
 def _step(step: Node, uses: str, frame: Frame) -> Step:

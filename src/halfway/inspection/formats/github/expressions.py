@@ -28,6 +28,9 @@ _ILL_DONE = re.compile(
     r"|(?<!!)(?<!! )\bcontains\(\s*needs\.\*\.result\s*,\s*'(?:failure|cancelled)'"
 )
 _NEVER = re.compile(r"\s*(?:false|github\.(?:repository(?:_owner)?|ref|sha|actor|event_name|workflow)\s*==\s*'')\s*")
+_STAYS = re.compile(r"\b(?:inputs|matrix|github|needs|vars|steps)\.")
+_FAILED = re.compile(r"\bsteps\.([\w-]+)\.(?:outcome|conclusion)\s*==\s*'failure'")
+_WHATEVER = re.compile(r"\balways\(\)|\bcancelled\(\)|\bfailure\(\)")
 _EXISTS = re.compile(r"(?i)exist|found|already|publish|skip|needed|present|missing|available|released|is_new")
 _WANTED = re.compile(r"(?:^|&&|\{\{)\s*steps\.([\w-]+)\.outputs\.[\w-]+\s*!=\s*''")
 _HAS_NOT = re.compile(r"(?i)\bsteps\.([\w-]+)\.outputs\.(?:[\w-]+[-_])?has[-_][\w-]+\s*(?:!=\s*'true'|==\s*'false')")
@@ -80,6 +83,12 @@ def never(condition: str) -> bool:
     """Whether a condition is written so that it never holds: it is false, or asks for no name where there always is one."""
     parts = [] if "||" in condition else re.sub(r"\$\{\{|\}\}", "", condition).split("&&")
     return any(_NEVER.fullmatch(part) for part in parts)
+
+
+def asked(condition: str) -> frozenset[str]:
+    """The parts of a condition that all have to hold and stay as they are in one run, each without spaces."""
+    parts = [] if "||" in condition else re.sub(r"\$\{\{|\}\}|\s", "", condition).split("&&")
+    return frozenset(part for part in parts if _STAYS.search(part) is not None)
 
 
 def lets_pass(condition: str) -> bool:
@@ -261,6 +270,12 @@ class Job:
             if found is not None:
                 return found
         return None
+
+    def waits_for(self, condition: str) -> Span | None:
+        """The step whose failure a condition asks for, where it is done only if nothing before it has failed."""
+        names = _FAILED.findall(condition) if "||" not in condition else []
+        found = self.steps.get(names[0]) if len(names) == 1 else None
+        return None if found is None or _WHATEVER.search(found.get("if").text) else found.span
 
     def asks_nobody(self, condition: str) -> bool:
         """Whether a condition wants an output of a step that this job does not have: that is always empty."""

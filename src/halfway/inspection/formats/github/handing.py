@@ -24,8 +24,8 @@ _SECRETS = re.compile(r"\bsecrets\.(\w+)")
 _OF_MODEL = re.compile(r"^(?:ANTHROPIC|CLAUDE|OPENAI|GEMINI|AZURE_OPENAI|OPENROUTER)\w*_(?:KEY|TOKEN)$")
 _TRIAL = re.compile(r"(?i)dry[-_]?run$")
 # The token of the run has the rights that the workflow gives it; keys of a store of build results, of a count of
-# covered lines and of a scan let nothing else be done.
-_SECRET = re.compile(r"\bsecrets\b(?!\.(?:GITHUB_TOKEN\b|TURBO_|NX_CLOUD_|CODECOV_|CODACY_|COVERALLS_|FOSSA_|SNYK_|SONAR_))")
+# covered lines and of a scan let nothing else be done, and a hash opens nothing.
+_SECRET = re.compile(r"\bsecrets\b(?!\.(?:GITHUB_TOKEN\b|TURBO_|NX_CLOUD_|CODECOV_|CODACY_|COVERALLS_|FOSSA_|SNYK_|SONAR_|\w+_HASH\b))")
 _OF_GITHUB = re.compile(r"\bsecrets\.\w*GITHUB_TOKEN\b")  # also the one of a bot
 _PREPARES = re.compile(
     r"(?i)^\W*(?:set ?up|bootstrap|set (?:the )?env\w*|install|verify|check|compare|restore|cache|prepare|lint|test|build|checkout"
@@ -36,10 +36,19 @@ _LOOKS = re.compile(
 )
 _BUILDS = re.compile(r"(?i)^\W*(?:build|compile)\b")
 _OUTPUTS = re.compile(r"\bsteps\.([\w-]+)\.outputs\.([\w-]+)")
+_OF_RUN = re.compile(r"\bsecrets\.GITHUB_TOKEN\b|\bgithub\.token\b")
 _TOKEN = re.compile(r"\bsecrets\.|\bgithub\.token\b")
 _AND_MORE = re.compile(r"(?i)(?:\b(?:and|then)\b|[&+,/>→])\W*(?:deploy|publish|release|push|upload|send|notif|create|merge|promot|tag)")
 _WORKS_OUT = re.compile(r"(?i)^\W*(?:get|generate|calculate|compute|determine|look up|find|fetch|read|resolve|extract|parse|detect)\b")
 _GETS_TOKEN = re.compile(r"(?i)^\W*(?:get|mint|generate|exchange|obtain|fetch|create)\b[\w\s-]*\b(?:token|credentials?)\b")
+_CREDENTIAL = re.compile(r"(?i)token|secret|passw|credential|key(?:$|[-_])")
+_ENV_TAKEN = re.compile(r"\benv\.(\w+)")
+_GAP = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
+_WORD = re.compile(r"(?<![\w.$-])[A-Za-z_][\w-]*")
+_WRITES_FILE = re.compile(
+    r"(?i)^\W*(?:create|write|generate|render|make)\b[^.]*[\w~/-]*\.(?:xml|json|ya?ml|toml|env|npmrc|netrc|pypirc|properties|ini|conf|cfg|txt)\b"
+)
+_HANDS_OUT_IF = re.compile(r"(?i)^(?:push|publish|deploy|release|upload|tag)")  # how inputs begin without which an action only builds
 _HANDS_OUT = re.compile(r"(?i)(?:push|publish|deploy|release)$")
 _SETS_UP = re.compile(r"(?i)^(?:set[-_]?up|prepare|init|login|configure)(?![a-z])")
 _EXAMINES = re.compile(r"(?i)(?:^|[-_.])(?:unit|e2e|lint|scan|typecheck|tests?|coverage)(?:[-_.]|$)")
@@ -61,7 +70,16 @@ def prepares(name: str) -> bool:
     return _PREPARES.search(name) is not None and _AND_MORE.search(name) is None
 
 
-def only_examines(step: Node, job: Job) -> bool:
+def how_far(step: Node, job: Job) -> dict[str, str]:
+    """The marks of a step that prepares or cannot do anything outside, and of one that gets no key at all."""
+    found = {"prepares": "true"} if _only_examines(step, job) or shut_in(job) else {}
+    given = (job.node.get("env"), job.root.get("env"))
+    return (
+        found if _is_let_in(step, job) or any(_TOKEN.search(text) for node in given for text in _all(node)) else found | {"keyless": "true"}
+    )
+
+
+def _only_examines(step: Node, job: Job) -> bool:
     """Whether a step is named after a look or a check, or after a build for which nothing lets it in anywhere."""
     name = step.get("name").text
     if _AND_MORE.search(name):
@@ -77,6 +95,11 @@ def _is_let_in(step: Node, job: Job) -> bool:
 def may_only_read(job: Job) -> bool:
     """Whether the token of a job is said to let nothing be changed."""
     return all(right in ("read", "none", "read-all", "") for _, right in _rights(job) or [("", "write")])
+
+
+def shut_in(job: Job) -> bool:
+    """Whether nothing that a job starts can change anything outside: its token may only read, and no step of it gets a secret."""
+    return may_only_read(job) and not has_secret(job.node, job.root.get("env"))
 
 
 def powerless(step: Node, job: Job) -> dict[str, str]:
@@ -160,6 +183,8 @@ def doubtful(step: Node, uses: str, frame: Frame) -> bool:
     name = told(uses)
     if harmless(uses) or tries({key: node.text for key, node in step.get("with").items()}) or _only_answers(step, frame):
         return False
+    if "shut_in" in frame.extra or (not _likely(uses) and (_only_builds(step) or _writes_file(step) or _fetches_secrets(step, frame))):
+        return False
     return name.startswith("docker://") or bool(_OUTWARD.search(name)) or _gets_secret(step)
 
 
@@ -177,6 +202,29 @@ def _only_answers(step: Node, frame: Frame) -> bool:
     if _GETS_TOKEN.search(name):
         return any("token" in output.lower() or "credential" in output.lower() for output in taken)
     return bool(taken) and _WORKS_OUT.search(name) is not None and not has_secret(step.get("with"), step.get("env"))
+
+
+def _only_builds(step: Node) -> bool:
+    """Whether a step is named after a build, and gets neither a token nor the input that would turn on more than that."""
+    name = step.get("name").text
+    if _BUILDS.search(name) is None or _AND_MORE.search(name) is not None or _OF_RUN.search(sources(step)) is not None:
+        return False
+    return not any(_HANDS_OUT_IF.match(key) and node.text not in ("", "false") for key, node in step.get("with").items())
+
+
+def _writes_file(step: Node) -> bool:
+    """Whether a step is named after the file that it writes, and after nothing more."""
+    name = step.get("name").text
+    return _WRITES_FILE.search(name) is not None and _AND_MORE.search(name) is None
+
+
+def _fetches_secrets(step: Node, frame: Frame) -> bool:
+    """Whether a credential that it is asked for by name is what other steps take: as its output, or as a variable that it sets."""
+    env = {name: node.text for name, node in step.get("env").items() if "${{" not in node.text}
+    asked = set(_WORD.findall(_GAP.sub(" ", " ".join((*_all(step.get("with")), *env, *env.values())))))
+    text = frame.source.text
+    taken = {*_taken(text).get(step.get("id").text, ()), *_ENV_TAKEN.findall(text)}
+    return any(_CREDENTIAL.search(name) for name in asked & taken)
 
 
 @lru_cache(maxsize=4)

@@ -15,6 +15,7 @@ _REF = re.compile(r"github\.ref_name|\bGITHUB_REF(?:_NAME)?\b|github\.ref\b")
 _VERSION = re.compile(r"(?i)version|tag|ref|release")
 _WORDS = frozenset({"body", "text", "message", "description"})
 _ASKS_START = re.compile(r"event_name|github\.event\b")
+_BY_BOT = re.compile(r"(?:^|&&|\{\{)\s*github\.(?:triggering_)?actor\s*==\s*'[\w-]+\[bot\]'")  # who starts it by hand is none
 _START = re.compile(r"(?i)event_name")
 _OPENS = re.compile(r"(?:if|case)\b")
 _WAY = re.compile(r"(?:if|elif|case)\b")
@@ -73,9 +74,14 @@ def _missing(root: Node, source: Source) -> Iterator[Broken]:
         for step in list(job.get("steps").each()) or [job]:
             if step.get("uses").text.startswith("actions/checkout@"):
                 continue  # without a name of its own it takes what the run is about
-            if _ASKS_START.search(job.get("if").text + step.get("if").text):
+            if _ASKS_START.search(job.get("if").text + step.get("if").text) or any(_wants_bot(one) for one in (job, step)):
                 continue  # it asks first what started it
             yield from _missing_in(step, known, source)
+
+
+def _wants_bot(node: Node) -> bool:
+    condition = node.get("if").text
+    return "||" not in condition and _BY_BOT.search(condition) is not None
 
 
 def _missing_in(step: Node, known: list[tuple[str, set[str]]], source: Source) -> Iterator[Broken]:

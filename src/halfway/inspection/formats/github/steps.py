@@ -12,17 +12,18 @@ from halfway.inspection.formats.bash.origin import Origin
 from halfway.inspection.formats.bash.script import Script
 from halfway.inspection.formats.bash.steps import drafts
 from halfway.inspection.formats.github.actions import HERE, action, local
-from halfway.inspection.formats.github.expressions import HOPS, Job, lets_pass, never, placed, when
+from halfway.inspection.formats.github.expressions import HOPS, Job, asked, lets_pass, never, placed, when
 from halfway.inspection.formats.github.handing import (
     given_secret,
     handed,
     harmless,
     has_secret,
+    how_far,
     may_only_read,
-    only_examines,
     powerless,
     prepares,
     sets_up,
+    shut_in,
     sources,
     told,
 )
@@ -74,8 +75,12 @@ def made(key: str, step: Node, making: Making) -> Iterator[Draft]:
         return
     frame = _frame(key, step, making)
     texts = _flowing(step, making.job)
+    holds, since = asked(condition), making.job.waits_for(condition)
     for draft in _kinds(step, frame, making):
-        yield replace(draft, step=marked(_kept_output(draft.step, key, step, frame.source), step, texts, making.broken))
+        branch = replace(draft.branch, asked=draft.branch.asked | holds)
+        yield replace(
+            draft, branch=branch, since=since, step=marked(_kept_output(draft.step, key, step, frame.source), step, texts, making.broken)
+        )
 
 
 def _frame(key: str, step: Node, making: Making) -> Frame:
@@ -136,7 +141,7 @@ def _kinds(step: Node, frame: Frame, making: Making) -> Iterator[Draft]:
             _bare(step, frame, Gate("approval", step.span, quoted(step.get("with", "approvers").text, 80), visible=True)), frame.when
         )
     elif uses:
-        extra = {**frame.extra, **powerless(step, making.job)}
+        extra = {**frame.extra, **powerless(step, making.job), **({"shut_in": "true"} if shut_in(making.job) else {})}
         yield from action(step, uses, dict(step.get("with").items()), replace(frame, extra=extra))
 
 
@@ -165,8 +170,7 @@ def _run(step: Node, frame: Frame, job: Job) -> Iterator[Draft]:
         yield Draft(_bare(step, replace(frame, extra=extra), opaque=Unread(what, why, step.get("run").span)), frame.when, wide=True)
         return
     given = (step.get("run"), step.get("env"), job.node.get("env"), job.root.get("env"))
-    named = {"prepares": "true"} if only_examines(step, job) else {}
-    yield from drafts(script, replace(frame, extra={**frame.extra, **handed("", *given), **given_secret(step), **named}))
+    yield from drafts(script, replace(frame, extra={**frame.extra, **handed("", *given), **given_secret(step), **how_far(step, job)}))
 
 
 def _retried(step: Node, uses: str, frame: Frame) -> Iterator[Draft]:
@@ -208,7 +212,9 @@ def _local(step: Node, uses: str, frame: Frame, making: Making) -> Iterator[Draf
         job = making.job
         # What all steps of a job may see is for others where this one only prepares.
         wide = () if harmless(uses) else (job.node, job.root)
-        extra = handed(uses, step.get("with"), step.get("env"), *(owner.get("env") for owner in wide))
+        extra = (
+            {"handed": "nothing"} if shut_in(job) else handed(uses, step.get("with"), step.get("env"), *(one.get("env") for one in wide))
+        )
         own = has_secret(step.get("with"), step.get("env"))
         if extra and not own and (harmless(uses) or prepares(step.get("name").text) or may_only_read(job)):
             extra["gone"] = "true"  # what it prepares is gone with the machine
