@@ -128,3 +128,94 @@ def test_an_address_of_a_person_is_one_however_it_is_written(text: str) -> None:
 
 def test_a_sign_that_nobody_sees_hides_no_secret() -> None:
     assert "B2c3" not in quoted(f"x ghp_a1\u200b{KEY}\u00ad{KEY}")
+
+
+ODD = "Zq7Kx9Wm2Lp4"
+PLACES = [
+    f"curl -u admin:{ODD} https://x.example",
+    f"curl --user 'admin:{ODD}' https://x.example",
+    f"curl --oauth2-bearer {ODD} https://x.example",
+    f"curl -H 'Cookie: session={ODD}' https://x.example",
+    f"curl https://x.example -b 'sid={ODD}'",
+    f"curl -H 'Authorization: Token {ODD}' https://x.example",
+    f"curl -H 'Authorization: GenieKey {ODD}' https://x.example",
+    f"curl -H 'Authorization: {ODD}' https://x.example",
+    f"curl https://x.example -d 'user=a&pass={ODD}'",
+    f"curl https://x.example -d 'user=a&pwd={ODD}'",
+    f'curl https://x.example -d \'{{"passphrase":"{ODD}"}}\'',
+    f"curl 'https://x.example/api/f?code={ODD}'",
+    f"npm publish --token {ODD}",
+    f"docker login -u me --password {ODD}",
+    f"gem push x.gem --key {ODD}",
+    f"twine upload -u __token__ -p {ODD} dist/*",
+    f"mysql -u root -p{ODD} -e 'DELETE FROM orders'",
+    f"sqlcmd -S db.example -U sa -P {ODD} -Q 'DELETE FROM orders'",
+    f"redis-cli -h r.example -a {ODD} FLUSHALL",
+    f"sshpass -p '{ODD}' scp x h.example:/srv",
+    f"lftp -u deploy,{ODD} ftp.example",
+    f"az login --service-principal -u a -p {ODD} --tenant t",
+    f"gh secret set X --body {ODD}",
+    f"aws secretsmanager put-secret-value --secret-id x --secret-string {ODD}",
+    f"aws ssm put-parameter --name /x --value {ODD}",
+    f"kubectl create secret generic s --from-literal=pw={ODD}",
+    f"vault kv put secret/x value={ODD}",
+    f"heroku config:set STRIPE={ODD}",
+    f"MYSQL_PWD={ODD} mysql -e x",
+    f"helm upgrade x y --set adminPass={ODD}",
+    f"openssl enc -k {ODD} -in a",
+    f"PGPASSWORD='correct horse {ODD}' psql -c x",
+    f'{{"password": "correct horse {ODD}"}}',
+    *(f"curl https://x.example -d 'password={sign}{ODD}'" for sign in ("null", "true", "!", "<", "{", "ab,", "abcdef)", "7")),
+    f"curl https://x.example -d 'password=${ODD}!'",
+    f'"args": ["--api-key", "{ODD}"], "env": {{"STRIPE_KEY": "{ODD}"}}',
+    f'headers={{"X-K": "{ODD}HDR"}}',
+    f'auth=("{ODD}AUTH", "")',
+    f'"url": "https://hook.eu1.make.com/{ODD.lower()}aaa"',
+    f"https://api.telegram.org/bot{ODD}/sendMessage",
+]
+FORMS = [
+    *(
+        f"{sign}{KEY}"
+        for sign in ("hf_", "npm_", "pypi-", "dckr_pat_", "shpat_", "dop_v1_", "xapp-1-", "hvs.", "tskey-auth-", "glrt-", "GOCSPX-")
+    ),
+    f"123456789:AA{KEY}xyz",
+    "d4f1a2b3c4d5e6f7a8b9c0d1e2f3a4b5",
+    KEY,
+]
+
+
+@pytest.mark.parametrize("text", PLACES)
+def test_what_stands_where_a_secret_does_is_taken_out(text: str) -> None:
+    shown = quoted(text)
+    assert not any(part in shown for part in (ODD, ODD.lower()))
+
+
+@pytest.mark.parametrize("secret", FORMS)
+def test_what_looks_like_a_key_is_taken_out_wherever_it_stands(secret: str) -> None:
+    assert secret not in quoted(f"curl -X POST https://x.example/v1/{secret}/messages -H 'X-Foo: {secret}'")
+
+
+def test_a_private_key_of_several_lines_is_taken_out_as_a_whole() -> None:
+    assert "MIIE" not in quoted(f"-----BEGIN RSA PRIVATE KEY-----\nMIIE{KEY}\n{KEY}\n-----END RSA PRIVATE KEY-----")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "uses: shop/npm-get-version-action@b65137ca591da0b9f43bad7b24df13050ea45d1b # v1.10.1",
+        "image: shop/app@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+        'gh pr close "${{ github.event.pull_request.number }}"',
+        "curl -H 'Authorization: Bearer {access_token}' https://x.example",
+        "const tokenResponse = await this.helpers.httpRequest(ask)",
+        'curl -H "Authorization: token $GITHUB_TOKEN" -u "$USER:$PASSWORD" https://x.example',
+        "npm_config_store_dir: /root/.pnpm-store",
+        "docker run -p 8080:80 -u 1000:1000 shop/app",
+        "git push -u origin main",
+        "mkdir -p /srv/shop && cp -p a b",
+        "key: build-${{ runner.os }}-${{ hashFiles('**/package-lock.json') }}",
+        "https://docs.shop.example/pull-requests/reviewing-changes-in-pull-requests/about-pull-request-reviews",
+        "docker login --password-stdin registry.example",
+    ],
+)
+def test_names_commits_and_references_stay(text: str) -> None:
+    assert quoted(text) == text

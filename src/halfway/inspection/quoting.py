@@ -4,50 +4,14 @@ from __future__ import annotations
 
 import re
 
+from halfway.inspection.redacting import BY_FORM, HIDDEN, OF_PERSONS, hidden
+
 LONGEST = 160
 LONGEST_LINE = 5_000  # in which a secret is looked for; what is longer was written by no person
-HIDDEN = "[…]"
 _COMMAND = re.compile(r"##((?:vso)?\[)")
 _AT_BEGINNING = re.compile(r"^::")
 _UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 _DIGIT = re.compile(r"\d")
-_BY_FORM = re.compile(
-    "|".join((
-        r"(?:-----BEGIN )?[A-Z ]{0,30}\b(?<!PUBLIC )KEY-----\S*",
-        r"gh[pousr]_[A-Za-z0-9]{16,}",
-        r"github_pat_\w{20,}",
-        r"xox[abprs]-[\w-]{10,}",
-        r"(?:sk|rk|pk)_(?:live|test)_\w{8,}",
-        r"(?<![A-Za-z0-9])sk-[\w-]{16,}",
-        r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])",
-        r"AIza[\w-]{30,}",
-        r"(?<![A-Za-z0-9])(?:ntn|secret)_\w{20,}",
-        r"glpat-[\w-]{16,}",
-        r"(?<![A-Za-z0-9])SG\.[\w-]{16,}\.[\w-]{16,}",
-        r"(?<![A-Za-z0-9])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
-        r"(?:https)?(?:://)?hooks\.slack\.com/services/\S+",
-        r"(?:https)?(?:://)?discord(?:app)?\.com/api/webhooks/\S+",
-    ))
-)  # fmt: skip
-_AT = r"(?:[@\uff20\ufe6b]|%(?:25)*40|&#(?:64|x40);|\\u0040|\\x40)"
-_DOT = r"(?:[.\uff0e\u3002\uff61]|%(?:25)*2[eE])"
-_OF_PERSONS = re.compile(
-    "|".join((
-        # An address of a person, also as it stands within another address; what ends in a number is a version.
-        rf"(?<![\w.+%-])[\w.+%-]+{_AT}[\w-]+(?:{_DOT}[\w-]+)*{_DOT}[^\W\d_]{{2,}}",
-        r"(?<![A-Za-z0-9])\+\d[\d ()-]{7,}\d",  # a telephone number
-        r"\b(?:01[016789]-?|1[016789]-)\d{3,4}-?\d{4}\b",
-        r"\b\d{6}-[1-4]\d{6}\b",  # a Korean resident's number
-    ))
-)  # fmt: skip
-# Who logs in, and with what: the name may be that of a person. A reference to where it is kept stays.
-_USER = re.compile(r"(?<=://)(?:\$\{\{[^}]*\}\}|(?!\$\{\{)[^/\s\"'`<>?#])+(?=@)|(?<=://)[^/\s:@\"'`<>?#]+(?=:\$\{\{[^}]*$)")
-_REFERRED = re.compile(r"\$\{\{.*?\}\}|\$\{?\w+\}?|\{\{?[\w.$ ]+\}?\}|%\w+%|<[\w-]+>|user(?:name)?")
-# A reference to where a secret is kept is no secret: ${{ secrets.X }}, $TOKEN, ={{ … }}, os.environ["X"].
-_ASSIGNED = re.compile(
-    r"""(?i)((?:(?:password|passwd|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]{0,60})["']?\s*[:=]\s*["'`]?(?:bearer\s+|basic\s+)?)(?![\s"'`]*(?:(?:bearer|basic)\s|\$|=?\{\{|\{|os\.|process\.|env\.|vault:|!|<|null|true|false|\d+\b(?!\w)))([^\s"'`,;}{)\]]{6,})"""
-)
-_IN_QUERY = re.compile(r"(?i)([?&](?:[\w-]{0,60}(?:key|token|secret|sig|signature|password)[\w-]{0,60})=)(?![$%{])[^&\s\"']{6,}")
 
 # Of what is taken out of quotes most is no secret; one is told of only where little else can be meant.
 _KEPT_BY_NAME = re.compile(
@@ -81,8 +45,8 @@ def without_orders(line: str) -> str:
 def shown_path(path: str) -> str:
     """A path that is safe to show: as it is, but for what could move the cursor, secrets, and addresses of persons."""
     line = _printed(path, "\ufffd")
-    hidden = _BY_FORM.sub(lambda found: HIDDEN if _DIGIT.search(found[0]) else found[0], line)
-    return _COMMAND.sub(r"# #\1", _OF_PERSONS.sub(HIDDEN, hidden))
+    hidden = BY_FORM.sub(lambda found: HIDDEN if _DIGIT.search(found[0]) else found[0], line)
+    return _COMMAND.sub(r"# #\1", OF_PERSONS.sub(HIDDEN, hidden))
 
 
 def _printed(text: str, instead: str) -> str:
@@ -95,25 +59,13 @@ def safe(text: str) -> str:
     text = text[:20_000]
     # What nobody sees may stand within a secret; it is only taken out where it hides one.
     bare = _UNSEEN.sub("", text)
-    return _hidden(bare) if bare != text and _hidden(bare) != bare else _hidden(text)
-
-
-def _hidden(text: str) -> str:
-    text = _USER.sub(lambda found: _shown_user(found[0]), text)
-    text = _OF_PERSONS.sub(HIDDEN, _BY_FORM.sub(HIDDEN, text))
-    text = _IN_QUERY.sub(rf"\1{HIDDEN}", text)
-    return _ASSIGNED.sub(rf"\1{HIDDEN}", text)
-
-
-def _shown_user(said: str) -> str:
-    """What stands before the @ of an address of a machine: only references, which tell nothing."""
-    return ":".join(part if _REFERRED.fullmatch(part) else HIDDEN for part in said.split(":", 1))
+    return hidden(bare) if bare != text and hidden(bare) != bare else hidden(text)
 
 
 def holds_secret(text: str) -> bool:
     """Whether a literal secret stands in the text; an address is none, nor is what stands in for one or opens only this machine."""
     text = text[:LONGEST_LINE]
-    if any(not _MADE_UP.search(match[0]) for match in _BY_FORM.finditer(text)):
+    if any(not _MADE_UP.search(match[0]) for match in BY_FORM.finditer(text)):
         return True
     if any(_is_secret(match[1]) for match in (*_KEPT_BY_NAME.finditer(_without_comment(text)), *_VALUE_IN_QUERY.finditer(text))):
         return True

@@ -1,0 +1,210 @@
+"""Takes secrets and addresses of persons out of a text: by their form, by the place at which they stand, and by looking like none's word.
+
+It is asked of everything that is shown, so it takes out rather too much: a quote with a gap is still a quote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+HIDDEN = "[…]"
+BY_FORM = re.compile(
+    "|".join((
+        r"-----BEGIN [A-Z ]{0,30}(?<!PUBLIC )KEY-----[^-]*(?:-----END [A-Z ]{0,30}KEY-----)?",
+        r"(?:-----BEGIN )?[A-Z ]{0,30}\b(?<!PUBLIC )KEY-----\S*",
+        r"gh[pousr]_[A-Za-z0-9]{16,}",
+        r"github_pat_\w{20,}",
+        r"xox[abprs]-[\w-]{10,}",
+        r"(?:sk|rk|pk)_(?:live|test)_\w{8,}",
+        r"(?<![A-Za-z0-9])sk-[\w-]{16,}",
+        r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])",
+        r"AIza[\w-]{30,}",
+        r"(?<![A-Za-z0-9])(?:ntn|secret)_\w{20,}",
+        r"glpat-[\w-]{16,}",
+        r"(?<![A-Za-z0-9])SG\.[\w-]{16,}\.[\w-]{16,}",
+        r"(?<![A-Za-z0-9])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
+        r"(?<![A-Za-z0-9])(?:(?:hf|npm|gsk|figd|shpat|shpca|shppa|shpss|whsec|rubygems|sntry[su]|lin_api|dop_v1|dckr_pat)_|(?:pypi|sq0csp|sq0atp"
+        r"|xapp|tskey|xkeysib|xai|PMAK|NRAK|GOCSPX|AGE-SECRET-KEY|glrt|gldt|glsoat|glptt|glagent)-|(?:hv[sb]|ya29)\.|EAAC|dapi(?=[0-9a-f]{32})"
+        r"|ATATT3|ATCTT3)(?=[\w.=-]*\d)[\w.=-]{16,}",
+        r"(?<![\w./])1//0[\w-]{30,}",
+        r"(?<![A-Za-z0-9])\d{8,10}:AA[\w-]{30,}",
+        r"(?:https)?(?:://)?hooks\.slack\.com/services/\S+",
+        r"(?:https)?(?:://)?discord(?:app)?\.com/api/webhooks/\S+",
+    ))
+)  # fmt: skip
+# What an address of these alone lets anybody do: the path is the secret.
+_OPEN_DOOR = re.compile(
+    r"(?i)(://(?:hooks?\.[\w.-]*make\.com|hooks?\.[\w.-]*integromat\.com|hooks\.zapier\.com|[\w.-]*webhook\.office\.com|[\w.-]*\.logic\.azure\.com"
+    r"(?::\d+)?|api\.telegram\.org)/)(?:hooks/catch/|bot)?(?![$%{<])[^\s\"'`)>]+"
+)
+_AT = r"(?:[@\uff20\ufe6b]|%(?:25)*40|&#(?:64|x40);|\\u0040|\\x40)"
+_DOT = r"(?:[.\uff0e\u3002\uff61]|%(?:25)*2[eE])"
+OF_PERSONS = re.compile(
+    "|".join((
+        # An address of a person, also as it stands within another address; what ends in a number is a version.
+        rf"(?<![\w.+%-])[\w.+%-]+{_AT}[\w-]+(?:{_DOT}[\w-]+)*{_DOT}[^\W\d_]{{2,}}",
+        r"(?<![A-Za-z0-9])\+\d[\d ()-]{7,}\d",  # a telephone number
+        r"\b(?:01[016789]-?|1[016789]-)\d{3,4}-?\d{4}\b",
+        r"\b\d{6}-[1-4]\d{6}\b",  # a Korean resident's number
+    ))
+)  # fmt: skip
+# Who logs in, and with what: the name may be that of a person. A reference to where it is kept stays.
+_USER = re.compile(r"(?<=://)(?:\$\{\{[^}]*\}\}|(?!\$\{\{)[^/\s\"'`<>?#])+(?=@)|(?<=://)[^/\s:@\"'`<>?#]+(?=:\$\{\{[^}]*$)")
+_REFERRED = re.compile(r"\$\{\{.*?\}\}|\$\{?\w+\}?|\{\{?[\w.$ ]+\}?\}|%\w+%|<[\w-]+>|user(?:name)?")
+
+# ── what is a reference to where a secret is kept, and no secret ──
+
+_REFERENCES = re.compile(
+    r"=?\$?\{\{.*?(?:\}\}|$)|\$\{[^}]*\}?|\$\([^)]*\)?|(?:(?<=[:=/, ])|^)\$\w+(?=$|[:/@,.; )\]}\"'`-])|(?<!\w)%\w+%|<[\w .-]+>|\{[\w.]+\}"
+    r"|(?<!\w)env:\w+|!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env_var|reference)\b.*"
+)
+_NO_VALUE = re.compile(
+    r"(?i)(?:null|none|nil|true|false|undefined|inherit|write|read|string|\[\]|\{\}?|\[|\||>-?|\|-)?|await|new|async|lambda|return|(?:bearer|basic|token|digest)"
+    r"|(?:os|process|env|secrets?|vars?|inputs?|settings|config|self|this|context|credentials?)[.\[].*|vault:.*|op:.*|[A-Za-z_][\w.]*\(.*"
+)
+_WORDS = re.compile(r"[A-Za-z][a-z]{3,}|[A-Z]{4,}(?![a-z])")
+# A run of signs of which keys are made; a commit, a digest and a UUID tell nothing that is secret.
+_RUN = re.compile(r"(?<![\w+/=-])[A-Za-z0-9_+/=-]{20,}")
+_IN_QUOTES = re.compile(r"(?<=[\"'])[A-Za-z0-9_-]{12,}(?=[\"'])")
+_NO_KEY = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[\d_-]+")
+_PINNED = re.compile(r"(?i)(?:@|\bsha\d{1,3}[:-]|\bcommit |\b(?:ref|rev|sha|commit)[\"']?[:=] ?[\"']?)$")
+_HEX = re.compile(r"(?i)(?=\D*\d)(?=[^a-f]*[a-f])[0-9a-f]{32,}")
+
+
+def _is_reference(value: str, *, literal: bool = False) -> bool:
+    """Whether a value only says where a secret is kept; within single quotes a shell puts nothing in for `$NAME`."""
+    value = value.strip()
+    if _NO_VALUE.fullmatch(value):
+        return True
+    if literal and "{" not in value and not re.fullmatch(r"\$\w+", value):
+        return False
+    rest = _REFERENCES.sub("", value)
+    return rest != value and re.search(r"[^\W_]{8,}|\d[^\W_]{3,}|[^\W_]{3,}\d", rest.replace("Bearer", "")) is None
+
+
+# ── by the place ──
+
+_NAMED = (
+    r"(?:password|passwd|passphrase|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]{0,60}"
+    r"|(?<![A-Za-z])(?:pass|pwd)|(?<=_)(?:pass|pwd)|(?<=[a-z])(?-i:Pass|Pwd)"
+)
+_QUOTED = r"\"(?P<two>(?:[^\"\\\n]|\\.)*)\"?|'(?P<one>[^'\n]*)'?|`(?P<back>[^`\n]*)`?"
+_VALUE = rf"(?P<value>{_QUOTED}|[^\s\"'`;|&]+)"
+_ASSIGNED = re.compile(rf"(?i)(?P<lead>(?:{_NAMED})[\"']?\s{{0,20}}(?:=>|[:=])\s{{0,20}}(?:(?:bearer|basic)\s+)?)(?![=>]){_VALUE}")
+# A header goes to its closing quote, and where it has none to the end of its line.
+_HEADER = re.compile(r"(?i)(?P<lead>\b(?:(?:proxy-)?authorization|(?:set-)?cookie)[\"']?\s{0,20}[:=]\s{0,20}[\"'`]?)(?P<value>[^\"'`\n,]+)")
+_OPTION = re.compile(
+    r"(?i)(?P<lead>(?<![\w-])--(?!no-)(?:\w+-){0,4}(?:password|passwd|passphrase|pass|pwd|secret|secret-string|token|api-?key|access-?key|private-?key"
+    rf"|auth|bearer|oauth2-bearer|credentials?|cookie|otp|key)(?:\s+|=|[\"']\s*,\s*)){_VALUE}"
+)
+_LOGIN = re.compile(
+    r"(?P<lead>(?<![\w-])(?:-u|-U|-a|--user|--proxy-user|--auth)(?:\s*|=|[\"']?\s*,\s*)[\"']?)(?P<value>(?!\d+:\d+(?!\S))[^\s:\"'`/,-][^\s:\"'`/]*:[^\s\"'`]*)"
+)
+_NEAR = r"[^\n|;&]{0,200}?"
+_SHORT = tuple(
+    re.compile(rf"(?P<lead>\b(?:{programs})\b{_NEAR}\s{option}){_VALUE}")
+    for programs, option in (
+        ("mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump|sshpass|7z|7za", r"-p(?=\S)"),
+        (
+            r"twine|(?:docker|podman|helm registry|nerdctl|oras|az|az acr|oc|argocd|cf) login|helm repo add|ncftp\w*|mongo\w*|vsce|ovsx"
+            r"|snowsql|influx|beeline|sshpass|jfrog",
+            r"-p\s+",
+        ),
+        ("sqlcmd|bcp|osql|zip|unzip", r"-P\s*"),
+        ("redis-cli", r"-a\s+"),
+        (r"ldap\w+", r"-w\s+"),
+        ("lftp", r"-u\s+"),
+        ("curl|http|https|xh", r"-b\s+"),
+        (r"(?:gh|glab|wrangler|doppler) (?:secrets?|variables?)|aws ssm put-parameter", r"(?:-b|--body|--value)[\s=]+"),
+        ("kubectl|oc", r"--from-literal[\s=]+[\"']?[\w.-]+="),
+        ("openssl|keytool", r"(?:-pass(?:in|out)?|-storepass|-keypass|-k)\s+(?:pass:)?"),
+    )
+)  # fmt: skip
+_STORES = re.compile(r"(?:\b(?:secrets? set|config:set|kv put|config set|vars set)\b)[^\n|;&]{0,400}")
+_PAIR = re.compile(rf"(?P<lead>\s[\w.-]+=){_VALUE}")
+_IN_QUERY = re.compile(
+    r"(?i)(?P<lead>[?&](?:[\w-]{0,60}(?:key|token|secret|sig|signature|password|passwd|pwd|credential)[\w-]{0,60}|code|auth|access|pass)=)"
+    r"(?P<value>[^&\s\"'`]{4,})"
+)
+
+
+def hidden(text: str) -> str:
+    """The text with secrets and addresses of persons taken out."""
+    text = _USER.sub(lambda found: _shown_user(found[0]), text)
+    text = OF_PERSONS.sub(HIDDEN, BY_FORM.sub(HIDDEN, _OPEN_DOOR.sub(rf"\1{HIDDEN}", text)))
+    text = _HEADER.sub(_header, _IN_QUERY.sub(_placed, text))
+    for pattern in (*_SHORT, _LOGIN, _OPTION, _ASSIGNED):
+        text = pattern.sub(_placed, text)
+    text = _STORES.sub(lambda found: _PAIR.sub(_placed, found[0]), text)
+    return _IN_QUOTES.sub(lambda found: HIDDEN if _is_jumbled(found[0]) else found[0], _RUN.sub(_run, text))
+
+
+def shown_word(word: str, words: Sequence[str]) -> str:
+    """A word of a command; none that stands where a secret does."""
+    return word if word in hidden(" ".join(words)) else HIDDEN
+
+
+def _shown_user(said: str) -> str:
+    """What stands before the @ of an address of a machine: only references, which tell nothing."""
+    return ":".join(part if _REFERRED.fullmatch(part) else HIDDEN for part in said.split(":", 1))
+
+
+def _placed(found: re.Match[str]) -> str:
+    """What stands where a secret does, taken out if it is no reference; the quotes around it stay."""
+    value = found["value"]
+    sign = value[0] if value[0] in "\"'`" else ""
+    inner = value.strip(sign) if sign else value
+    if HIDDEN in inner or not inner or _is_reference(inner, literal=sign == "'") or _is_count(found["lead"], inner):
+        return found[0]
+    return f"{found['lead']}{sign}{HIDDEN}{sign if sign and value.endswith(sign) and len(value) > 1 else ''}"
+
+
+def _is_count(lead: str, value: str) -> bool:
+    """Whether it is a number of tokens, and not a password of digits."""
+    return value.rstrip(",.").isdigit() and "pass" not in lead.lower() and "pwd" not in lead.lower()
+
+
+def _header(found: re.Match[str]) -> str:
+    value = found["value"]
+    if HIDDEN in value or _is_reference(value) or not value.strip():
+        return found[0]
+    scheme = re.match(r"\s*[A-Za-z]\w{2,12}\s+(?=\S)", value)
+    return f"{found['lead']}{scheme[0] if scheme else ''}{HIDDEN}"
+
+
+def _run(found: re.Match[str]) -> str:
+    """A run of signs that is made of no words is taken out."""
+    run, before = found[0], found.string[max(0, found.start() - 12) : found.start()]
+    if _PINNED.search(before) or _NO_KEY.fullmatch(run):
+        return run
+    if _is_key(run) or ("/" not in run and _is_random(run)):
+        return HIDDEN
+    return re.sub(r"[A-Za-z0-9]{16,}", lambda part: HIDDEN if _is_random(part[0]) else part[0], run)
+
+
+def _is_random(run: str) -> bool:
+    """Whether a run has letters and digits mixed as in no name: what is a word, or a date, is none of it."""
+    if _HEX.fullmatch(run):
+        return True
+    letters, digits = sum(sign.isalpha() for sign in run), sum(sign.isdigit() for sign in run)
+    if digits < 2 or letters < 6:
+        return False
+    worded = sum(len(word) for word in _WORDS.findall(run))
+    mixed = run.lower() != run and run.upper() != run
+    return worded < 0.4 * len(run) and (mixed or digits >= 4) and len(re.findall(r"\d+", run)) >= 2
+
+
+def _is_jumbled(word: str) -> bool:
+    """Whether a word in quotes has great and small letters and digits in turns."""
+    mixed = word.lower() != word and word.upper() != word
+    return mixed and len(re.findall(r"\d+", word)) >= 3 and sum(map(len, _WORDS.findall(word))) < 0.3 * len(word)
+
+
+def _is_key(run: str) -> bool:
+    """Whether it is base 64 of 40 signs and more, in which a `/` parts no names."""
+    plain = run.rstrip("=")
+    if len(plain) < 40 or "-" in plain or "_" in plain or plain.startswith("/"):
+        return False
+    worded = sum(len(word) for word in _WORDS.findall(plain))
+    return worded < 0.4 * len(plain) and plain.lower() != plain and any(sign.isdigit() for sign in plain)
