@@ -245,6 +245,12 @@ def test_an_address_is_not_followed(flows: Path) -> None:
     assert (result.exit_code, "Addresses are not followed: clone it first, and name the folder." in result.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("arguments", [("",), (".", "--run", "")])
+def test_a_name_that_is_empty_is_not_the_folder_one_is_in(flows: Path, arguments: tuple[str, ...]) -> None:
+    result = inspect(*arguments)
+    assert (result.exit_code, "An empty name was given" in result.stderr, result.stdout) == (2, True, "")
+
+
 @pytest.mark.parametrize(("arguments", "told"), [
     (("--explain", "npm.publish", "."), "--explain does not go with PATH."),
     (("--explain", "npm.publish", "--run", "x", "--json", "--all"), "--explain does not go with --run, --json, --all."),

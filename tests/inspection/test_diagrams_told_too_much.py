@@ -115,6 +115,7 @@ CALLED = '<callActivity id="a" name="Pack" calledElement="packing"/>'
         # the error that is caught has a code; a task that no program does cannot fail
         (caught("noMoney"), "R-14"),
         (pair(PAYS, '<task id="b" name="Read the bill"/>'), "R-20"),
+        (pair(PAYS, '<intermediateCatchEvent id="b" name="Bill paid"><messageEventDefinition/></intermediateCatchEvent>'), "R-20"),
         # what only pretends; how often a worker tries, it says itself; a name without its package; a text is no code
         (pair(SENDS.format("mockVan"), BOOKS), "R-08"),
         (diagram(WORKER), "R-02"),

@@ -1131,3 +1131,10 @@ def test_what_comes_round_by_the_loop_is_about_the_next_item(tmp_path: Path, fir
 @pytest.mark.parametrize(("operation", "rule"), [("create", False), ("update", True)])
 def test_an_entry_about_a_customer_that_is_added_is_nobodys_to_approve(tmp_path: Path, operation: str, rule: bool) -> None:
     assert ("R-32" in told(tmp_path, "x.json", node("hubspot", "webhook", resource="company", operation=operation))) is rule
+
+
+@pytest.mark.parametrize(("resource", "told_of"), [("draft", False), ("message", True)])
+def test_a_draft_tells_nobody(tmp_path: Path, resource: str, told_of: bool) -> None:
+    given = {"resource": resource, "operation": "create" if resource == "draft" else "send", "sendTo": "={{ $json.body.customer }}"}
+    ticket = made("Ticket", "jira", {"operation": "create"})
+    assert ("R-06" in told(tmp_path, "x.json", drawn(HOOK, made("Write", "gmail", given), ticket))) is told_of

@@ -312,6 +312,14 @@ def given(options: str) -> str:
     return text + "\n\nasync def ship(order):\n    requests.post('https://shop.example/orders', timeout=9)\n"
 
 
+def heard(then: str) -> str:
+    """An activity that goes on so after any failure of its request."""
+    text = activity("").replace("from shop.activities import ship", "import requests")
+    tried = "    try:\n        requests.post('https://shop.example/orders', timeout=9)\n"
+    body = f"{tried}    except Exception:\n        {then}\n    return order\n"
+    return f"{text}\n\nasync def ship(order):\n{body}"
+
+
 def graph(task: str, docs: str = "", defaults: str = "") -> str:
     return DAG.format(task=task, docs=docs, defaults=defaults)
 
@@ -397,6 +405,8 @@ PAIRS = [
     # who writes down how it is tried again knows that it is
     (given(", retry_policy=RetryPolicy(backoff_coefficient=1)"), given(""), "R-02"),
     (given(", retry_policy=RetryPolicy(backoff_coefficient=1)"), given(", retry_policy=RetryPolicy()"), "R-02"),
+    # a failure that is taken as an answer never gets to the engine that would try again
+    (heard("return {'ok': False}"), heard("raise"), "R-01"),
     # of what was not given one rule tells
     (activity(""), given(""), "R-01 R-02"),
     # what only looks

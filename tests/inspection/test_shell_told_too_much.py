@@ -378,7 +378,13 @@ fi
 ONE = "if [[ $COPY_INDEX -eq {number} ]]; then\n  flask db upgrade\nfi\nexec gunicorn shop:app\n"
 BESIDE = [
     # What a program needs is fetched; the program itself is what was not given.
-    _pair("R-44", "a.yml", CRON.format(command="pip install aiohttp -q"), CRON.format(command="shopsync aiohttp -q")),
+    _pair("R-44", "a.yml", CRON.format(command="pip install aiohttp -q"), CRON.format(command="/app/shopsync aiohttp -q")),
+    # A tool of the image whose words stand in the script is not what was not given; a program of the image's own is.
+    _pair("R-44", "a.yml", CRON.format(command="shopsync aiohttp -q"), CRON.format(command="/app/shopsync aiohttp -q")),
+    # Who signs in with a password gets a token, and nothing else; what is only tried does nothing.
+    _pair("R-37", "a.yml", CRON.format(command='curl -X POST https://shop.example/api/auth-with-password -d "password: $P"'),
+          CRON.format(command='curl -X POST https://shop.example/api/orders -d "password: $P"')),
+    _pair("R-10", "a.sh", "terraform apply -dry-run x\n", "terraform apply x\n"),
     # A shell as the entrypoint is told by the command what to do, and tests and checks of texts without a secret concern nobody.
     _pair("R-44", "compose.yml", CHECKED.format(entrypoint="[/bin/sh, -c]", command="black --check shop/ && flake8 shop/"),
           CHECKED.format(entrypoint="[/bin/sh, -c]", command="black --check shop/ && /app/restock")),

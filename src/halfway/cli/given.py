@@ -42,6 +42,8 @@ class Given(click.Path):
         path = value.removeprefix(SQLITE) if isinstance(value, str) else value
         if isinstance(path, str) and ADDRESS.match(path):
             raise click.UsageError(_("Addresses are not followed: clone it first, and name the folder."), ctx)
+        if path == "":  # of a variable that is not set, and not the folder in which one happens to be
+            raise click.UsageError(_("An empty name was given: name a file or a folder, as `.` for this one."), ctx)
         return super().convert(path, param, ctx)
 
 

@@ -198,7 +198,7 @@ def _step(reading: _Reading, node: Element, order: int) -> Step:
         gate=_gate(reading, node, timer),
         opaque=opaque,
         condition=quoted(process.conditions.get(id, "")),
-        fallible=node.name not in ("userTask", "manualTask", "task"),  # the engine passes through the last two
+        fallible=node.name not in ("userTask", "manualTask", "task", "intermediateCatchEvent"),  # the engine waits at them, or passes
         marks=_marks(node, effect, failing=id in process.failing),
         facts=tuple(source.fact(span) for span in spans),
         extra={"type": node.name}

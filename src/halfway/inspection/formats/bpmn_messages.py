@@ -38,8 +38,8 @@ def begun(root: Element, processes: Collection[Process]) -> Mapping[str, Begun]:
             sent = _SENT.search(code_of(node)[0])
             one = Begun(asked, _repeater(node) if sent is not None else None)
             keys = {drawn.get(node.get("id"), ""), _message(node), sent[1] if sent is not None else ""} - {""}
-            for start in {start for key in keys for start in starts.get(key, ())}:
-                found.setdefault(start, []).append(one)
+            for name in {name for key in keys for name in starts.get(key, ())}:
+                found.setdefault(name, []).append(one)
     return {
         start: Begun(all(one.asked for one in ones), next((one.repeater for one in ones if one.repeater is not None), None))
         for start, ones in found.items()

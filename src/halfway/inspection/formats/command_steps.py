@@ -51,6 +51,7 @@ class Around:
     extra: dict[str, str] = field(default_factory=dict[str, str])
     marks: frozenset[Mark] = frozenset()
     opaque_image: Unread | None = None  # the image whose programs cannot be read
+    inline: bool = False  # whether the script stands in the file, and the image only has its tools
     program: str = ""  # what the image itself starts, which then takes the words that are given
 
 
@@ -99,7 +100,8 @@ def _steps(line: Line, command: Command, given: Given, around: Around) -> Iterat
         return
     unread = None
     if effect is None and (script or command.hidden or around.opaque_image is not None):
-        unread = _unread(line, script, command, around) if beside is None else None
+        tool = around.inline and not script and not command.hidden and "/" not in command.words[0]
+        unread = _unread(line, script, command, around) if beside is None and not tool else None
         effect = opaque_effect(quoted(" ".join(command.words), 80), script or " ".join(_spoken(command.words)))
     yield Step(
         id="",

@@ -14,8 +14,8 @@ from halfway.inspection.source import Unreadable
 
 _JOINING = re.compile(r"[();&|]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh"})
-_INTERPRETERS = _SHELLS | {"python", "python3", "node", "php", "ruby", "perl", "deno", "bun", "java"}
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh"})
+_INTERPRETERS = SHELLS | {"python", "python3", "node", "php", "ruby", "perl", "deno", "bun", "java"}
 _WRAPPERS = frozenset(
     {"sudo", "nice", "ionice", "time", "exec", "env", "nohup", "setsid", "chronic", "command", "tini", "dumb-init", "xargs", "--"}
 )
@@ -68,7 +68,7 @@ class Command:
     @property
     def only_works(self) -> bool:
         """Whether its code stands in the command itself and asks nobody else for anything: `perl -e 'print 1'`."""
-        if self.words[0].rpartition("/")[2] not in _INTERPRETERS - _SHELLS:
+        if self.words[0].rpartition("/")[2] not in _INTERPRETERS - SHELLS:
             return False
         at = next((place for place, word in enumerate(self.words[1:5], 1) if _INLINE.fullmatch(word)), None)
         return at is not None and len(self.words) > at + 1 and not _REACHES_OUT.search(self.words[at + 1])
@@ -102,7 +102,7 @@ def of_words(given: list[str]) -> tuple[Command, ...]:
 
 def _of_script(text: str, around: Command, depth: int) -> Iterator[Command]:
     """What a shell is given with -c: a line, or a whole script."""
-    if "\n" not in text.strip() and not _CONTROLS.search(text):
+    if "\n" not in text.strip() and not _CONTROLS.search(text) and "$(" not in text:
         yield from _of_line(text, around, depth)
         return
     try:
@@ -170,7 +170,7 @@ def _unwrapped(command: Command, depth: int) -> Iterator[Command]:
         yield from _unwrapped(replace(command, words=tuple(rest[1:]), timeout=seconds(rest[0]) if rest else None), depth + 1)
     elif name == "flock":
         yield from _locked(command, given[1:], depth)
-    elif name in _SHELLS and any(re.fullmatch(r"-\w*c", word) for word in given[1:-1]):
+    elif name in SHELLS and any(re.fullmatch(r"-\w*c", word) for word in given[1:-1]):
         at = next(place for place, word in enumerate(given) if place and re.fullmatch(r"-\w*c", word))
         yield from _of_script(given[at + 1], replace(command, words=()), depth + 1)
     else:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from halfway.inspection.formats import Given, Reader
 from halfway.inspection.formats.command_steps import Around, Line, in_order, program_of, steps_of
-from halfway.inspection.formats.commands import Command, of_words
+from halfway.inspection.formats.commands import SHELLS, Command, of_words
 from halfway.inspection.formats.moving import moving
 from halfway.inspection.formats.timetables import period_of
 from halfway.inspection.model import Fact, Flow, Guard, Repeater, Repeating, RunLog, Starting, Step, Trigger, Unread
@@ -111,8 +111,9 @@ def _steps(source: Source, name: str, job: Node, schedule: Node, given: Given) -
         # All containers of a pod are done again together.
         program = "" if container.get("command") else program_of(image)
         around = Around(
-            unit=name, repeaters=repeaters, timeout=limit.number, facts=facts, opaque_image=unread, program=program, extra=extra
-        )
+            unit=name, repeaters=repeaters, timeout=limit.number, facts=facts, opaque_image=unread, program=program, extra=extra,
+            inline=bool(words) and words[0].rpartition("/")[2] in SHELLS and len(words) > 2,
+        )  # fmt: skip
         steps += _told_apart(steps_of([line], given, around, len(steps)), {step.id for step in steps}, container.get("name").text)
     return steps
 

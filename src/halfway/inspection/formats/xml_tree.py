@@ -100,7 +100,9 @@ def tree(source: Source) -> Element:
     given.setCharacterStream(StringIO(source.text.removeprefix("\ufeff")))
     try:
         parser.parse(given)
-    except (SAXException, DefusedXmlException, ValueError, LookupError) as error:
+    except DefusedXmlException as error:
+        raise Unreadable("it declares a type of document or entities, which are not read") from error
+    except (SAXException, ValueError, LookupError) as error:
         line = getattr(error, "getLineNumber", lambda: None)()
         raise Unreadable(
             (f"line {line}: " if line else "") + (getattr(error, "getMessage", lambda: "")() or type(error).__name__)

@@ -11,7 +11,7 @@ from halfway.inspection.knowledge.nodes import Nodes
 from halfway.inspection.knowledge.rows import Row, rows, table
 from halfway.inspection.knowledge.shell import Command, Commands, fetches, only_tries, values
 from halfway.inspection.knowledge.sql import row_of
-from halfway.inspection.knowledge.urls import READING, Requests, address, asks, asks_for_token, completes, selects
+from halfway.inspection.knowledge.urls import READING, Requests, address, asks, asks_for_token, completes, selects, signs_in
 from halfway.inspection.knowledge.uses import Uses
 from halfway.inspection.knowledge.verbs import inferred
 from halfway.inspection.knowledge.web import sent
@@ -88,7 +88,7 @@ class Knowledge:
         id = self._requests.find(method, at, body) if at.host else None
         if id is not None:
             return self.effect(id, told)
-        if method == "POST" and (asks(url) or selects(body) or asks_for_token(body)):
+        if method == "POST" and (asks(url) or selects(body) or asks_for_token(body) or signs_in(url, body)):
             return self.effect("read", told, certain=False)
         if method == "POST" and completes(url, body):
             return self.effect("model.call", told, certain=False)

@@ -11,7 +11,7 @@ from typing import Any
 from halfway.inspection.knowledge.rows import CommandRule, Row
 
 _SETS = re.compile(r"^[A-Za-z_]\w*\+?=")
-_RUN_DRY = re.compile(r"^--(?:dry-?run)(?:=(?!none$|false$).*)?$|^--help$")
+_RUN_DRY = re.compile(r"^--?(?:dry-?run)(?:=(?!none$|false$).*)?$|^--help$")
 _SOME = "..."
 _CLUSTERING = frozenset(("curl", "wget", "psql", "mysql"))
 _CLUSTER = re.compile(r"^-[A-Za-z]{2,}$")

@@ -18,6 +18,9 @@ _ADDRESS = re.compile(r"^(?:[a-z][a-z0-9+.-]*://)?(?:[^/@\s]*@)?([^/:?#\s]+)(?::
 _ASKING = re.compile(r"(?i)/(?:search|_search|_msearch|_count|lookup|autocomplete|suggest|scrape)/?[\"'`]?\s*(?:[?#]|$)")
 # Where a token is asked for (RFC 6749), and where a model is asked by the interface that most of them have.
 _TOKEN = re.compile(r"(?i)/(?:oauth2?(?:/[\w.-]+){0,3}|openid-connect)/token/?[\"'`]?\s*(?:[?#]|$)")
+# Where somebody signs in by a password, as the body has it.
+_SIGNS_IN = re.compile(r"(?i)/(?:auth[\w-]*|log-?in|sign-?in|sessions?|token)/?[\"'`]?\s*(?:[?#]|$)")
+_PASSWORD = re.compile(r"(?i)pass(?:word|wd)?\W{0,4}[:=]")
 _GRANT = re.compile(r"(?<!\w)grant_?type[\"']?\s*[:=]", re.IGNORECASE)
 _COMPLETES = re.compile(r"(?i)/(?:chat/)?completions/?[\"'`]?\s*(?:[?#]|$)")
 _MODEL = re.compile(r"[\"']?\bmodel\b[\"']?\s*[:=]")
@@ -54,6 +57,11 @@ def asks(url: str) -> bool:
 def asks_for_token(body: str) -> bool:
     """Whether the body says by which grant a token is asked for (RFC 6749), wherever that is done."""
     return _GRANT.search(body[:LONGEST]) is not None
+
+
+def signs_in(url: str, body: str) -> bool:
+    """Whether somebody signs in with a password, which leaves nothing but a token."""
+    return _SIGNS_IN.search(url[:LONGEST]) is not None and _PASSWORD.search(body[:LONGEST]) is not None
 
 
 def selects(body: str) -> bool:

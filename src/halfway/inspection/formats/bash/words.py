@@ -242,7 +242,7 @@ def to_this_machine(words: Sequence[str]) -> bool:
 def asks_about_itself(words: Sequence[str]) -> bool:
     """Whether a program is only asked for its version or its help, or only tries."""
     alone = len(words) == 2 and words[1] in ("--version", "--help", "-V", "-v", "-h", "version", "help")
-    return alone or any(word in ("--dry-run", "--dryrun", "--snapshot", "--help") for word in words[1:])
+    return alone or any(word in ("--dry-run", "-dry-run", "--dryrun", "--snapshot", "--help") for word in words[1:])
 
 
 def only_checks(words: Sequence[str]) -> bool:

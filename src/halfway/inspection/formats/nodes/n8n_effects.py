@@ -87,7 +87,8 @@ def asked(node: Node) -> tuple[str, str]:
     """Resource and operation as the file has them, else as that version of the node has them by default."""
     given, short = node.get("parameters"), drawn.short(node)
     if by_webhook(node):
-        return drawn.table()["by_webhook"][short.removesuffix("tool")]
+        resource, operation = drawn.table()["by_webhook"][short.removesuffix("tool")]
+        return str(resource), str(operation)
     known = read_table("n8n_defaults")["nodes"]
     default = known.get(f"{short}@{node.get('typeVersion').text}") or known.get(short) or known.get(short.removesuffix("tool"), {})
     resource: str = given.get("resource").text or default.get("resource", "")

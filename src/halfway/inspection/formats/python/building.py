@@ -14,7 +14,7 @@ from halfway.inspection.formats.python.identity import identity
 from halfway.inspection.formats.python.kept import kept, results
 from halfway.inspection.formats.python.names import Module, Program
 from halfway.inspection.formats.python.undoing import Undoing
-from halfway.inspection.formats.python.walk import Found, Walk
+from halfway.inspection.formats.python.walk import TAKEN, Around, Found, Walk
 from halfway.inspection.model import (
     Bearing,
     Edge,
@@ -26,6 +26,7 @@ from halfway.inspection.model import (
     Kind,
     Mark,
     Receiver,
+    Repeater,
     Repeating,
     Span,
     Step,
@@ -238,7 +239,7 @@ def _step(found: Found, undoing: Undoing, program: Program) -> Step:
         quote=frame.module.source.fact(span).quote,
         effect=effect,
         identity=carried,
-        repeaters=tuple(dict.fromkeys(frame.repeaters)),
+        repeaters=tuple(dict.fromkeys(_hearing(around))),
         timeout=timeout,
         timeout_known=known,
         ends_after=found.around.ends_after,
@@ -254,6 +255,14 @@ def _step(found: Found, undoing: Undoing, program: Program) -> Step:
         facts=facts(places, around.facts, program),
         extra={**dict(found.extra), **({"in_handler": "true"} if around.handles else {})},
     )
+
+
+def _hearing(around: Around) -> Iterator[Repeater]:
+    """Who does it again: none that would for a failure, where a try within takes that; a loop around such a try is there for it."""
+    for number, one in enumerate(around.frame.repeaters):
+        taken = number < around.heeded and around.on_error in TAKEN and one not in around.frame.loops
+        if not taken or one.kind is not Repeating.STEP_RETRY:
+            yield one
 
 
 def facts(places: Iterable[Span], more: Iterable[Fact], program: Program) -> tuple[Fact, ...]:

@@ -34,7 +34,7 @@ def parsed(text: str) -> ast.Module:
     except SyntaxError as error:
         raise Unreadable(f"line {error.lineno or 1}: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise Unreadable(f"it cannot be parsed: {type(error).__name__}") from error
+        raise Unreadable("it is nested too deeply" if isinstance(error, RecursionError) else "it cannot be parsed") from error
     if len(text) > MOST_NODES and any(number > MOST_NODES for number, _ in enumerate(ast.walk(tree))):
         raise Unreadable(f"it has more than {MOST_NODES:,} parts")
     return tree

@@ -43,6 +43,7 @@ class Around:
     ends_after: float | None = None
     guard: tuple[Span, bool] | None = None  # where it is looked for, and whether the look proves it
     atomic: bool = False  # what is stored here is stored only at the end of a transaction
+    heeded: int = 0  # how many of the repeaters stand outside a try that takes the failure, and so never hear of it
     tries: tuple[int, ...] = ()  # the try blocks in whose bodies it stands
     handles: int = 0  # the try block whose handler it is part of
     stack: tuple[int, ...] = ()
@@ -230,7 +231,8 @@ class Walk:
         self._tries += 1
         number, start, before = self._tries, len(self.found), self.tips
         on_error, passing = handling(node, around.frame, around.on_error), self.passing.now
-        self.body(node.body, replace(around, on_error=on_error, tries=(*around.tries, number)))
+        heeded = len(around.frame.repeaters) if on_error in TAKEN else around.heeded
+        self.body(node.body, replace(around, on_error=on_error, heeded=heeded, tries=(*around.tries, number)))
         tried = range(start, len(self.found))
         self.body(node.orelse, around)  # an error in it does not lead to the handlers
         passed = self.passing.now
@@ -479,6 +481,7 @@ def _of_handler(body: Sequence[ast.stmt], frame: Frame) -> OnError:
     return OnError.CONTINUE if told or any(isinstance(one, (ast.Return, ast.Assign)) for one in body) else OnError.SWALLOW
 
 
+TAKEN = (OnError.CONTINUE, OnError.SWALLOW)
 _TELLING = re.compile(
     r"(^|\.)(print|debug|info|warning|warn|error|exception|critical|log|sleep|append|format|str|repr|print_exc|format_exc"
     r"|capture_exception|write)$"
