@@ -87,8 +87,8 @@ def asked(node: Node) -> tuple[str, str]:
     """Resource and operation as the file has them, else as that version of the node has them by default."""
     given, short = node.get("parameters"), drawn.short(node)
     if by_webhook(node):
-        resource, operation = drawn.table()["by_webhook"][short.removesuffix("tool")]
-        return str(resource), str(operation)
+        of_hook = drawn.table()["by_webhook"][short.removesuffix("tool")]
+        return str(of_hook[0]), str(of_hook[1])
     known = read_table("n8n_defaults")["nodes"]
     default = known.get(f"{short}@{node.get('typeVersion').text}") or known.get(short) or known.get(short.removesuffix("tool"), {})
     resource: str = given.get("resource").text or default.get("resource", "")
