@@ -213,14 +213,13 @@ def test_who_waits_is_answered_on_a_failure(tmp_path: Path) -> None:
     assert "R-29" in told(tmp_path, "x.json", failing(["Note"]))
 
 
-def test_the_failure_of_an_answer_is_missed_by_the_one_who_waits(tmp_path: Path) -> None:
-    def bot(start: str) -> str:
-        return node("telegram", start, chatId="={{ $json.message.chat.id }}").replace(
-            '"typeVersion": 1', '"onError": "continueErrorOutput"'
-        )
-
-    assert "R-13" not in told(tmp_path, "x.json", bot("telegramTrigger"))
-    assert "R-13" in told(tmp_path, "x.json", bot("scheduleTrigger"))
+@pytest.mark.parametrize(("kind", "given", "rule"), [
+    ("telegram", {"chatId": "={{ $json.message.chat.id }}"}, False),
+    ("httpRequest", {"method": "POST", "url": "https://shop.example/orders"}, True),
+])  # fmt: skip
+def test_who_is_told_how_it_went_asks_when_nothing_comes(tmp_path: Path, kind: str, given: dict[str, str], rule: bool) -> None:
+    lost = node(kind, "scheduleTrigger", **given).replace('"typeVersion": 1', '"onError": "continueErrorOutput"')
+    assert ("R-13" in told(tmp_path, "x.json", lost)) is rule
 
 
 def test_who_has_written_hears_that_it_went_wrong(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ ASKED = [
     ("return False", "paid = pay(order)\nif not paid:\n  return\nreport(order)", "paid = pay(order)\nreport(order)"),
     ("raise", "pay(order)\nreport(order)", ""),
 ]
-HEARD = "try:\n  telegram.bot.send_message(order)\nexcept Exception:\n  pass\n{}"
+HEARD = "try:\n  shop.orders.create_order(order)\nexcept Exception:\n  pass\n{}"
 
 
 def task(body: str, helpers: str = "") -> str:
@@ -88,7 +88,7 @@ def test_a_result_that_was_asked_for_is_not_missing(tmp_path: Path) -> None:
 
 
 def test_a_run_that_raises_later_does_not_end_as_if_it_had_succeeded(tmp_path: Path) -> None:
-    sends = task(HEARD.format("raise ValueError(order)")).replace("import sys", "import sys\nimport telegram")
+    sends = task(HEARD.format("raise ValueError(order)")).replace("import sys", "import sys\nimport shop")
     assert "R-13" not in told(tmp_path, "a.py", sends)
     assert "R-13" in told(tmp_path, "b.py", sends.replace("raise ValueError", "print"))
 

@@ -52,6 +52,7 @@ _LOOK_UPS = frozenset({
     "@upstash/context7-mcp", "mcp.context7.com", "mcp.deepwiki.com", "learn.microsoft.com", "docs.mcp.cloudflare.com",
     "awslabs.aws-documentation-mcp-server", "mcp-server-fetch", "mcp-server-time", "shadcn",
 })  # fmt: skip
+_LOOK_UP_NAMES = frozenset({"context7", "deepwiki", "shadcn", "microsoft-learn", "cloudflare-docs", "time"})  # as their own pages call them
 _READ_ONLY = re.compile(r"(?i)(?:^|[^a-z])read[-_]?only(?:[-_]mode)?$")
 _MAY_WRITE = re.compile(
     r"(?i)(?:^|[^a-z])(?:allow|enable|permit)[-_]?(?:writes?|mutations?)(?:$|[-_])|(?:^|[^a-z])writes?[-_](?:allowed|enabled)$"
@@ -211,7 +212,7 @@ def _of_tool(source: Source, node: Node, tool: str, given: Given, unattended: bo
         yield _step(source, node, name, effect, unattended=unattended)
     elif server in _LOCAL:
         yield _step(source, node, name, _file(tool), unattended=unattended)
-    elif not _looks(short or server):
+    elif server not in _LOOK_UP_NAMES and not _looks(short or server):
         # One server is one part that is missing, however many of its tools are named.
         unread = Unread(_server(server or short), "The tools of {what} were not given.", node.span)
         yield replace(_step(source, node, name, _agent(tool, short or server), unattended=unattended), opaque=unread)

@@ -40,7 +40,9 @@ def _passes(ways: Ways, failed: Step, notice: Step) -> bool:
     if is_apart(failed, notice):
         return False
     going_on = failed.on_error in (OnError.CONTINUE, OnError.SWALLOW) and not {"failure_asked", "dropped"} & failed.extra.keys()
-    passed_over = going_on and ways.is_after(failed, notice)
+    # What leads to it around a loop alone is about the next item.
+    around = notice.order < failed.order and ways.is_after(notice, failed)
+    passed_over = going_on and not around and ways.is_after(failed, notice)
     if Mark.SUCCESS_NOTICE not in notice.marks:  # a mark on the way of a failure may well say `failed`, and one before an effect `begun`
         return passed_over and not any(outward(one) for one in ways.after(notice))
     if passed_over or _is_told_of_failure(ways, failed, notice) or ways.joined(failed, notice) is When.ALWAYS:

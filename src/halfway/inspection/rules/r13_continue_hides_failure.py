@@ -6,18 +6,19 @@ import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Mark, OnError, Step
+from halfway.inspection.model import Kind, Mark, OnError, Receiver, Step
 from halfway.inspection.rules.common import (
     answers,
     found,
     is_apart,
     is_by_hand,
+    is_command,
+    is_message,
     is_queued,
     kinds,
     line,
     only_tells,
     outward,
-    tells_team,
     told,
 )
 
@@ -67,7 +68,9 @@ def _is_missed(case: Case, step: Step) -> bool:
     """Whether somebody misses it who does not see it: the own people, and who waits for an answer, ask; or it is heard of later."""
     if "heard" in step.extra or Mark.FAILURE_NOTICE in step.marks:
         return False  # that what tells of a failure may fail itself is told by R-30
-    return not tells_team(step) and not answers(case.flow, step) and kinds(step) != FILE
+    if is_message(step) and step.effect is not None and step.effect.receiver is not Receiver.CUSTOMER:
+        return False  # who is told how it went asks when nothing comes
+    return not answers(case.flow, step) and kinds(step) != FILE
 
 
 def _is_beside(step: Step) -> bool:
@@ -83,12 +86,18 @@ def _built(step: Step, after: tuple[Step, ...], unasked: frozenset[str]) -> Step
         return None
     later = (one for one in after if one.order > step.order and one.id in unasked and outward(one) and not is_apart(step, one))
     found = next((one for one in later if not _is_beside(one) and not _waits(one) and not (is_queued(step) and is_queued(one))), None)
-    return None if found is None or _is_cleared_too(step, found) else found
+    return None if found is None or _is_beside_it(step, found) else found
 
 
-def _is_cleared_too(step: Step, later: Step) -> bool:
-    """Whether both delete in the same way, one thing after another: neither needs that the other is gone."""
-    return kinds(step) == kinds(later) == DELETED and told(step) == told(later)
+def _is_beside_it(step: Step, later: Step) -> bool:
+    """Whether both delete in the same way, or hand a program something else, one thing after another: neither needs the other."""
+    return (kinds(step) == kinds(later) == DELETED and told(step) == told(later)) or (
+        is_command(step) and _program(step) == _program(later)
+    )
+
+
+def _program(step: Step) -> str:
+    return told(step).split(" ", 1)[0]
 
 
 def _waits(later: Step) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from halfway.inspection.formats.nodes.parts import CODE_UNREAD, reading, texts, unknown_effect
 from halfway.inspection.model import Effect, Kind, Repeat, Reversible, Unread
@@ -11,6 +12,7 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
 
 _LONGEST = 200_000
+_MOST_BLOCKS = 200  # conditions that are looked at: each is followed to its end
 _HARMLESS = (
     r"(?:collections|json|re|math|datetime|random|itertools|functools|statistics|base64|hashlib|string|time"
     r"|uuid|typing|decimal|html|textwrap|copy|operator|calendar|unicodedata|js|pyodide)\b"
@@ -73,7 +75,7 @@ def running(code: str) -> str:
 
 def _blocks(code: str, names: set[str]) -> Iterator[tuple[int, int]]:
     """Where the blocks begin and end that run somewhere else only."""
-    for found in _IF.finditer(code):
+    for found in islice(_IF.finditer(code), _MOST_BLOCKS):
         if found[1].strip() in names or _is_elsewhere(found[1] + ")"):
             yield found.end(), _closing(code, found.end())
         otherwise = _ELSE.match(code, _closing(code, found.end())) if _HERE.fullmatch(found[1]) else None
