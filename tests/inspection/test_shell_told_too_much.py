@@ -381,6 +381,9 @@ BESIDE = [
     _pair("R-44", "a.yml", CRON.format(command="pip install aiohttp -q"), CRON.format(command="/app/shopsync aiohttp -q")),
     # A tool of the image whose words stand in the script is not what was not given; a program of the image's own is.
     _pair("R-44", "a.yml", CRON.format(command="shopsync aiohttp -q"), CRON.format(command="/app/shopsync aiohttp -q")),
+    # One program is told one thing after another, and neither needs the other; another program may.
+    _pair("R-13", "a.yml", CRON.format(command="stockctl drop pens || true; stockctl drop ink"),
+          CRON.format(command="stockctl drop pens || true; shopctl drop ink")),
     # Who signs in with a password gets a token, and nothing else; what is only tried does nothing.
     _pair("R-37", "a.yml", CRON.format(command='curl -X POST https://shop.example/api/auth-with-password -d "password: $P"'),
           CRON.format(command='curl -X POST https://shop.example/api/orders -d "password: $P"')),

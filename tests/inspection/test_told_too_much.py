@@ -412,8 +412,7 @@ COMMENT = "await github.rest.issues.createComment({owner, repo, issue_number: 1,
         ("show.sh", "#!/bin/bash\n./web/node_modules/.bin/http-server . -p 8080\n", "R-44"),
         ("ci.yml", workflow("- run: |\n    for n in a b; do\n      helm upgrade $n ./chart || true\n    done"), "R-27"),
         ("send.sh", "#!/bin/bash\nwhile true; do\n  curl -X POST https://shop.example/orders -d x &\n  sleep 1\ndone\n", "R-15"),
-        # one program is told one thing after another; what is allowed only looks up
-        ("both.sh", "#!/bin/bash\ndocker exec shop drop pens || true\ndocker exec shop drop ink\n", "R-13"),
+        # what is allowed only looks up
         (".claude/settings.json", json.dumps({"permissions": {"allow": ["mcp__context7__resolve-library-id"]}}), "R-34"),
         # what is called so looks, works on what it is given, or only pretends
         ("x.asl.json", RETRYING.format(state="Handle", function="${LambdaGetPrices}"), "R-44"),
@@ -561,7 +560,6 @@ def test_it_is_none(tmp_path: Path, name: str, text: str, silent: str) -> None:
         ("show.sh", "#!/bin/bash\n./web/tools/http-server . -p 8080\n", "R-44"),
         ("ci.yml", workflow("- run: |\n    for n in a b; do\n      helm upgrade $n ./chart\n    done"), "R-27"),
         ("send.sh", "#!/bin/bash\nwhile true; do\n  curl -X POST https://shop.example/orders -d x\n  sleep 1\ndone\n", "R-15"),
-        ("both.sh", "#!/bin/bash\ndocker exec shop drop pens || true\nkubectl apply -f shop.yaml\n", "R-13"),
         (".claude/settings.json", json.dumps({"permissions": {"allow": ["mcp__shop__restock"]}}), "R-34"),
         ("x.asl.json", RETRYING.format(state="Handle", function="${LambdaPrices}"), "R-44"),
         ("x.asl.json", RETRYING.format(state="Print the label", function="${Printer}"), "R-44"),

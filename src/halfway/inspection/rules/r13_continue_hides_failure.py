@@ -70,7 +70,8 @@ def _is_missed(case: Case, step: Step) -> bool:
         return False  # that what tells of a failure may fail itself is told by R-30
     if is_message(step) and step.effect is not None and step.effect.receiver is not Receiver.CUSTOMER:
         return False  # who is told how it went asks when nothing comes
-    return not answers(case.flow, step) and kinds(step) != FILE
+    # Who lets a tool fail that nobody knows will have had a reason.
+    return not answers(case.flow, step) and kinds(step) != FILE and not _is_unknown(step)
 
 
 def _is_beside(step: Step) -> bool:
@@ -91,13 +92,16 @@ def _built(step: Step, after: tuple[Step, ...], unasked: frozenset[str]) -> Step
 
 def _is_beside_it(step: Step, later: Step) -> bool:
     """Whether both delete in the same way, or hand a program something else, one thing after another: neither needs the other."""
-    return (kinds(step) == kinds(later) == DELETED and told(step) == told(later)) or (
-        is_command(step) and _program(step) == _program(later)
-    )
+    return (kinds(step) == kinds(later) == DELETED and told(step) == told(later)) or _is_one_program(step, later)
 
 
-def _program(step: Step) -> str:
-    return told(step).split(" ", 1)[0]
+def _is_unknown(step: Step) -> bool:
+    return is_command(step) and step.effect is not None and not step.effect.action
+
+
+def _is_one_program(step: Step, later: Step) -> bool:
+    """Whether both are one program of which nothing is known; of a vendor's many operations one may well need another."""
+    return _is_unknown(step) and told(step).split(" ", 1)[0] == told(later).split(" ", 1)[0]
 
 
 def _waits(later: Step) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from halfway.inspection.formats.nodes import n8n_drawing as drawn
 from halfway.inspection.formats.nodes import parts
@@ -34,6 +35,7 @@ class Guards:
 
     drawing: Drawing
     done: Mapping[str, Done]
+    _parted: dict[tuple[str, bool], tuple[list[set[str]], set[str]]] = field(default_factory=dict[Any, Any], compare=False)
 
     def guarded(self, step: Step, name: str) -> Step:
         """The step with the look before it, the person before it, and the condition that it runs under."""
@@ -109,16 +111,20 @@ class Guards:
 
     def _only_behind(self, branch: str, name: str, *, again: bool = False) -> bool:
         """Whether one output of a condition leads to the node, and no other does, unless what comes round is asked again."""
-        graph = self.drawing.graph
-        outputs = {link.output for link in graph.after.get(branch, ())}
-        leading = [
-            output
-            for output in outputs
-            for ends in [[link.after for link in graph.after[branch] if link.output == output]]
-            if name in ends or name in graph.downstream(ends, around=[branch] if again else [])
-        ]
-        around = graph.downstream(self.drawing.triggers, around=[branch]) if self.drawing.triggers else set[str]()
-        return len(leading) == 1 and name not in around
+        behind, around = self._parted_by(branch, again=again)
+        return name not in around and sum(name in one for one in behind) == 1
+
+    def _parted_by(self, branch: str, *, again: bool) -> tuple[list[set[str]], set[str]]:
+        """What each output of a condition leads to, and what a trigger comes to without it; asked for each node, so it is kept."""
+        if (branch, again) not in self._parted:
+            graph = self.drawing.graph
+            ends: dict[int, list[str]] = {}
+            for link in graph.after.get(branch, ()):
+                ends.setdefault(link.output, []).append(link.after)
+            behind = [{*firsts} | graph.downstream(firsts, around=[branch] if again else []) for firsts in ends.values()]
+            around = graph.downstream(self.drawing.triggers, around=[branch]) if self.drawing.triggers else set[str]()
+            self._parted[branch, again] = behind, around
+        return self._parted[branch, again]
 
     def _guard(self, name: str) -> tuple[str | None, bool]:
         """Where the same sort of thing is looked for, with a condition behind it that keeps the node from running; whether it is proof."""
