@@ -477,3 +477,12 @@ def test_of_two_uses_of_one_part_the_one_that_pushes_is_named(tmp_path: Path) ->
     assert told(tmp_path, WORKFLOW, text)["R-44"] == ["MEDIUM"]
     found = [one for flow in INSPECTOR.inspect([path]).flows for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge))]
     assert next(one for one in found if one.rule == "R-44").span.line == 9
+
+
+@pytest.mark.parametrize(("step", "severity"), [
+    ("- uses: peter-evans/create-pull-request@v7", "LOW"),
+    ("- run: gh pr comment 7 --body x", "LOW"),
+    ("- run: curl -X POST https://shop.example/orders", "MEDIUM"),
+])  # fmt: skip
+def test_what_the_next_run_does_once_more_is_seen_by_the_one_who_hears_of_it(tmp_path: Path, step: str, severity: str) -> None:
+    assert told(tmp_path, WORKFLOW, workflow(step, "{schedule: [{cron: '1 1 * * *'}]}"))["R-29"] == [severity]

@@ -41,7 +41,13 @@ def _is_noticed(flow: Flow, steps: Sequence[Step]) -> bool:
     if "waited_for" in flow.extra or all(answers(flow, one) for one in steps):
         return True
     by_clock = {one.kind for one in flow.triggers} & ALONE == {Starting.SCHEDULE}
-    return flow.format in WATCHED and by_clock and all(repeatability(one) is Repeatable.PROVEN for one in steps)
+    return flow.format in WATCHED and by_clock and all(_is_done_anew(one) for one in steps)
+
+
+def _is_done_anew(step: Step) -> bool:
+    """Whether the next run does it once more to the same end, or only says a second time what it has said."""
+    said_again = step.effect is not None and step.effect.action == "github.comment"
+    return said_again or repeatability(step) in (Repeatable.PROVEN, Repeatable.GUARDED)
 
 
 def _of_other_starts(flow: Flow, step: Step) -> bool:
