@@ -92,6 +92,7 @@ def test_what_the_base_says_in_words_is_a_sentence_of_its_own() -> None:
         ("peter-evans/create-pull-request", "github.pull.update"), ("peter-evans/create-pull-request@v7", "github.pull.update"),
         ("POST api.stripe.com/v1/refunds", "stripe.refund"), ("POST https://api.stripe.com/v1/refunds", "stripe.refund"),
         ("stripe.PaymentIntent.create", "stripe.charge"), (" npm publish ", "npm.publish"),
+        ("sns publish", "sns.publish"), ("gmail message send", "mail.send"), ("google-sheets:addRow", "sheets.append"),
     ],
 )  # fmt: skip
 def test_an_action_is_found_by_the_words_of_a_card(said: str, id: str) -> None:
@@ -99,7 +100,10 @@ def test_an_action_is_found_by_the_words_of_a_card(said: str, id: str) -> None:
     assert (found and found.id) == id
 
 
-@pytest.mark.parametrize("said", ["", "POST api.stripe.com", "POST nobody.example/x", "nobody/knows", "make 'it", "a.b", "list"])
+@pytest.mark.parametrize(
+    "said",
+    ["", "POST api.stripe.com", "POST nobody.example/x", "nobody/knows", "make 'it", "a.b", "list", "x y", "a b c", "ec2 rebootInstances"],
+)
 def test_what_is_not_known_or_could_be_several_is_not_guessed(said: str) -> None:
     assert find(KNOWN, said) is None
 

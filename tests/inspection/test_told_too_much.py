@@ -681,3 +681,11 @@ def test_an_action_that_is_an_address_hides_who_logs_in(tmp_path: Path) -> None:
     (flow,) = INSPECTOR.inspect([path]).flows
     (step,) = flow.steps
     assert "hunter2" not in step.name + step.quote
+
+
+def test_two_of_one_name_are_told_apart_by_their_lines(tmp_path: Path) -> None:
+    file = tmp_path / "move.sh"
+    file.write_text('#!/bin/bash\npsql -c "INSERT INTO archive SELECT * FROM orders"\npsql -c "DELETE FROM orders"\n')
+    (flow,) = INSPECTOR.inspect([file]).flows
+    said = {one.rule: one.inference.params for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge))}
+    assert (said["R-13"]["what"], said["R-13"]["later"]) == ("psql", "psql (move.sh:3)")

@@ -25,6 +25,7 @@ SEVERITIES = {
 }
 FIRST, LATER = "  ", "      "  # a later line of an entry stands further in than its first
 OTHERS = 8  # findings and flows that are told in a line
+REASONS = 3
 
 
 class Section(NamedTuple):
@@ -103,8 +104,9 @@ def _verdict(card: Card) -> Iterator[str]:
     yield _(VERDICTS[card.verdict])
     if card.run and card.lines and all(line.outcome is Outcome.NOT_EXECUTED for line in card.lines):
         yield _("in this run nothing was done outside, and nothing is in doubt")
-    for one in card.reasons[:3]:
+    for one in card.reasons[:REASONS]:
         yield f"{one.code}  {said(one.said)}"
+    yield from _more(len(card.reasons), "--format json", REASONS)
     if card.verdict is Verdict.PROCEED:
         if any(one.state is State.ACTIVE for one in card.suppressed):
             yield _("nothing was found against it but what is suppressed above; that does not mean: run it now")
@@ -125,8 +127,8 @@ def _flow(card: Card) -> str:
     return f"{_(VERDICTS[card.verdict])}  {rule}  {card.file}  {card.name}"
 
 
-def _more(number: int, shown_by: str) -> tuple[str, ...]:
-    return (_("and {n:,} more: {option}").format(n=number - OTHERS, option=shown_by),) if number > OTHERS else ()
+def _more(number: int, shown_by: str, shown: int = OTHERS) -> tuple[str, ...]:
+    return (_("and {n:,} more: {option}").format(n=number - shown, option=shown_by),) if number > shown else ()
 
 
 def markdown(card: Card, others: Sequence[Card]) -> str:

@@ -32,6 +32,8 @@ BY_THE_RECEIVER = {
     Repeat.REJECTS: Said("the receiver refuses a second one, and the step then fails"),
     Repeat.MERGES: Said("a second call updates what is there"),
 }
+CARRIED = "it carries {key}, and whether the receiver heeds that is not known"
+NAMED = "it names {key}, and what a second call does to that is not known"
 KEYLESS = Said("the receiver would take a key, and none is sent")
 # Money and permissions weigh more than a message, a message to a customer more than a deployment that can be rolled back.
 WEIGHTS = {
@@ -61,7 +63,8 @@ def _doubted(step: Step, effect: Effect, own: Bearing) -> tuple[Repeatable, Said
         return Repeatable.UNKNOWN, Said("nobody knows what a second call does")
     if identified(step):
         # A vendor of which no key is known may heed the identity all the same.
-        return Repeatable.UNKNOWN, Said("it carries {key}, and whether the receiver heeds that is not known", {"key": _name(step)})
+        text = NAMED if own is Bearing.NATURAL else CARRIED
+        return Repeatable.UNKNOWN, Said(text, {"key": _name(step)})
     if effect.repeat in BY_THE_RECEIVER:
         return Repeatable.NO, Said("each attempt makes another name, so nothing is refused: {name}", {"name": _name(step)})
     if effect.repeat is not Repeat.WITH_KEY:

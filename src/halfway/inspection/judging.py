@@ -45,6 +45,8 @@ DOUBTED = (Repeatable.NO, Repeatable.UNKNOWN)
 GRAVE = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 ANSWERS = GRAVE | {Kind.NOTIFY}
 BROKEN = frozenset({Kind.MONEY, Kind.NOTIFY, Kind.PUBLISH, Kind.DELETE})
+UNREAD_AGAIN = "what {step} does cannot be read, and it is done again by itself"
+UNREAD_ALONE = "what {step} does cannot be read, and it starts by itself"
 STARTS_ALONE = (Starting.SCHEDULE, Starting.EVENT, Starting.POLL, Starting.PUSH)
 AROUND = frozenset({"R-15", "R-16", "R-29", "R-30", "R-31", "R-32", "R-36", "R-41", "R-43"})
 """What makes a stop harder to notice or to settle, and does no harm by itself: it comes after what does."""
@@ -147,7 +149,7 @@ def _stops_of(case: Case, step: Step) -> Iterator[Reason]:
     if step.effect.consequential and any(one.bound is None for one in repeaters if one.kind is Repeating.STEP_RETRY):
         yield Reason("S5", Said("{step} is retried without an end", {"step": step.name}), step.id)
     if step.opaque is not None and step.effect.consequential and (repeaters or _starts_alone(case)):
-        yield Reason("S6", Said("what {step} does cannot be read, and it starts by itself", {"step": step.name}), step.id)
+        yield Reason("S6", Said(UNREAD_AGAIN if repeaters else UNREAD_ALONE, {"step": step.name}), step.id)
 
 
 def _doubt(case: Case, step: Step) -> Said | None:

@@ -72,9 +72,25 @@ def _effect(known: Knowledge, words: str) -> Effect | None:
     if _CALL.match(words):
         return known.call(words, {})
     try:
-        return known.command(shlex.split(words))
+        command = shlex.split(words)
     except ValueError:  # a quote that is not closed
         return None
+    return (known.command(command) if command else None) or _of_node(known, command)
+
+
+def _of_node(known: Knowledge, words: Sequence[str]) -> Effect | None:
+    """Of a service and what it is told, as cards call the tasks of Step Functions and the nodes of n8n and Make."""
+    match words:
+        case [service, operation]:
+            found = known.node("step-functions", f"arn:aws:states:::{service}:{operation}")
+            # Of an operation that has no row of its own nothing is known but whose it is.
+            return found if found is not None and not found.action.startswith("aws.operation") else None
+        case [node, resource, operation]:
+            return known.node("n8n", f"n8n-nodes-base.{node}", resource, operation)
+        case [module] if ":" in module:
+            return known.node("make", module)
+        case _:
+            return None
 
 
 def like(known: Knowledge, words: str) -> Sequence[str]:

@@ -211,7 +211,9 @@ def _beside(step: Step, said: object) -> object:
     """What another step is called; where several actions share one name, what it does."""
     if not isinstance(said, Step):
         return said
-    return told(said) if said.name == step.name else said.name
+    name = told(said) if said.name == step.name else said.name
+    # Two of one name are told apart by their lines.
+    return f"{name} ({said.span.file.rpartition('/')[2]}:{said.span.line})" if name == told(step) else name
 
 
 def found(rule: str, severity: Severity, step: Step, inference: str, *facts: Fact, **params: object) -> Finding:
