@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from halfway.inspection.quoting import LONGEST, holds_secret, quoted
+from halfway.inspection.redacting import HIDDEN, shown_words
 
 KEY = "a1B2c3D4" * 4
 SECRETS = [
@@ -219,3 +220,9 @@ def test_a_private_key_of_several_lines_is_taken_out_as_a_whole() -> None:
 )
 def test_names_commits_and_references_stay(text: str) -> None:
     assert quoted(text) == text
+
+
+def test_a_word_alone_is_taken_out_where_it_is_a_secret_in_its_command() -> None:
+    assert shown_words(["gh", "secret", "set", "X", "--body", ODD]) == {
+        "gh": "gh", "secret": "secret", "set": "set", "X": "X", "--body": "--body", ODD: HIDDEN,
+    }  # fmt: skip

@@ -140,9 +140,10 @@ def hidden(text: str) -> str:
     return _IN_QUOTES.sub(lambda found: HIDDEN if _is_jumbled(found[0]) else found[0], _RUN.sub(_run, text))
 
 
-def shown_word(word: str, words: Sequence[str]) -> str:
-    """A word of a command; none that stands where a secret does."""
-    return word if word in hidden(" ".join(words)) else HIDDEN
+def shown_words(words: Sequence[str]) -> dict[str, str]:
+    """The words of a command, each as it may be shown alone: one that stands where a secret does is taken out."""
+    left = set(hidden(" ".join(words)).split())
+    return {word: word if left.issuperset(word.split()) else HIDDEN for word in words}
 
 
 def _shown_user(said: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
@@ -19,13 +18,11 @@ from halfway.inspection.rules.common import (
     outward,
     retries,
     tells_team,
-    told,
 )
 from halfway.inspection.ways import Ways
 
 RETRIED = "{what} is taken for failed after {seconds} seconds and done again, though it may have happened."
 BOOKED = "When the answer of {what} is lost, {then} follows as if it had not happened; nothing looks first."
-_NAMED = re.compile(r"\w")  # a command of which no word stands in the file is none to speak of
 FILE = frozenset({Kind.FILE})
 BOOKS = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION, Kind.DELETE, Kind.NOTIFY})
 
@@ -39,7 +36,6 @@ def check(case: Case) -> Iterator[Finding]:
             or step.effect.repeat is Repeat.SAFE
             or kinds(step) == FILE
             or is_command(step)  # of what nobody knows it cannot be said that it is taken for not done
-            or not _NAMED.search(told(step))
         ):
             continue
         then = _booked(ways, step)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeat, Step
-from halfway.inspection.rules.common import found, is_message, is_row, kinds, line, outward, stops
+from halfway.inspection.rules.common import found, is_row, kinds, line, outward, stops
 from halfway.inspection.rules.undoing import matters_later, undoable
 
 ENGINE = "When {later} fails, {what} stays; the engine can undo, and nothing is registered for it."
@@ -34,7 +34,7 @@ def _stays_true(step: Step) -> bool:
 def _at(case: Case, step: Step, recovered: Collection[str]) -> Finding | None:
     ways = case.ways
     # What comes after it by a loop alone is about the next item, which leaves the last one whole.
-    later = [one for one in ways.after(step) if one.order > step.order and stops(one) and matters_later(one) and not is_message(one)]
+    later = [one for one in ways.after(step) if one.order > step.order and stops(one) and matters_later(one)]
     if any(one.id in recovered for one in later):
         return None  # something is taken back; whether all of it is another rule's question
     modelled = next(((one, ways.failing(one)[0]) for one in later if ways.failing(one)), None) or _chosen(later)

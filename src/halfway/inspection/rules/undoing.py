@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from halfway.inspection.model import Kind, Reversible, Step
-from halfway.inspection.rules.common import kinds, only_tells
+from halfway.inspection.rules.common import is_message, kinds
 from halfway.inspection.ways import Ways
 
 TAKEN_BACK = frozenset({Kind.MONEY, Kind.RECORD, Kind.CREATE, Kind.DEPLOY})
@@ -24,7 +24,7 @@ def undoable(step: Step) -> bool:
 def matters_later(step: Step) -> bool:
     """Whether a failure of it leaves the whole unfinished; a message that is not sent, to people or a queue, does not."""
     event = step.extra.get("type") in EVENTS and Kind.ENQUEUE in kinds(step)
-    return not only_tells(step) and kinds(step) != QUEUED and not event
+    return not is_message(step) and kinds(step) != QUEUED and not event
 
 
 def covered(ways: Ways, step: Step, branch: Collection[str]) -> bool:

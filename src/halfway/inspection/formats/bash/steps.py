@@ -33,7 +33,7 @@ from halfway.inspection.model import (
     When,
 )  # fmt: skip
 from halfway.inspection.quoting import quoted, safe
-from halfway.inspection.redacting import shown_word
+from halfway.inspection.redacting import shown_words
 from halfway.inspection.source import Source, Unreadable
 
 MOST_FILES = 5  # scripts within scripts
@@ -202,17 +202,18 @@ def _identity(effect: Effect, command: Command, span: Span, origins: Origins) ->
     if key := said.key_of(command.words, command.input):
         found = origins.of(key, command.line)
         bearing = Bearing.STABLE if found.bearing is Bearing.NATURAL else found.bearing
-        return Identity(bearing, quoted(shown_word(key, command.words), 80), found.span or span)
+        return Identity(bearing, quoted(shown_words(command.words).get(key, key), 80), found.span or span)
     if not (effect.kinds & NAMED or effect.repeat in (Repeat.REJECTS, Repeat.MERGES, Repeat.SAFE)):
         return Identity(Bearing.NONE, "", span)
     names = [word for word in said.naming(command.words) if varies(word)]
     if not names:
-        plain = [word for word in command.words[1:] if not word.startswith("-") and shown_word(word, command.words) == word]
+        shown = shown_words(command.words)
+        plain = [word for word in command.words[1:] if not word.startswith("-") and shown[word] == word]
         return Identity(Bearing.NATURAL, quoted(plain[-1] if plain else effect.told, 80), span)
     traced = [(word, origins.of(word, command.line)) for word in names]
     order = (Bearing.MINTED, Bearing.MUTABLE, Bearing.UNKNOWN, Bearing.STABLE, Bearing.NATURAL)
     word, found = min(traced, key=lambda pair: order.index(pair[1].bearing) if pair[1].bearing in order else len(order))
-    return Identity(found.bearing, quoted(shown_word(word, command.words), 80), found.span or span)
+    return Identity(found.bearing, quoted(shown_words(command.words).get(word, word), 80), found.span or span)
 
 
 def _scope(command: Command, frame: Frame, told: str) -> str:
