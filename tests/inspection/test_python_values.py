@@ -128,7 +128,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("none", "one", "rules"), PAIRS)
-def test_beside_what_is_none_stands_one(tmp_path: Path, none: str, one: str, rules: str) -> None:
+def test_what_a_value_says_is_heard(tmp_path: Path, none: str, one: str, rules: str) -> None:
     silent, spoken = told(tmp_path, "a.py", none), told(tmp_path, "b.py", one)
     for rule in rules.split():
         assert rule not in silent

@@ -56,6 +56,13 @@ class Graph:
                     waiting.append(link.after)
         return seen
 
+    def ways_out(self, name: str, around: Collection[str] = ()) -> list[set[str]]:
+        """What each output of a node leads to, not through those nodes."""
+        ends: dict[int, list[str]] = {}
+        for link in self.after.get(name, ()):
+            ends.setdefault(link.output, []).append(link.after)
+        return [{*firsts} | self.downstream(firsts, around=around) for firsts in ends.values()]
+
     def upstream(self, name: str) -> set[str]:
         """All that come before."""
         return self._turned.downstream([name])

@@ -131,6 +131,11 @@ class Drawing:
         """The nodes that hand on what they get."""
         return frozenset(name for name, node in self.nodes.items() if node.get("disabled").value is True)
 
+    @cached_property
+    def branches(self) -> tuple[str, ...]:
+        """The conditions that are asked."""
+        return tuple(name for name in self.nodes if self.role(name, "branching") and name not in self.disabled)
+
     def role(self, name: str, role: str) -> bool:
         return name in self.nodes and short(self.nodes[name]) in table()["roles"][role]
 

@@ -86,15 +86,11 @@ class Guards:
 
     def _asks_about(self, look: str, name: str) -> bool:
         """Whether a condition about what a look finds keeps a node from running."""
-        return any(look in self._asked_about(branch) and self._only_behind(branch, name) for branch in self._branches)
+        return any(look in self._asked_about(branch) and self._only_behind(branch, name) for branch in self.drawing.branches)
 
     def _writes_to(self, later: str, look: str) -> bool:
         effect = self.done[later].effect if later in self.done else None
         return effect is not None and effect.outward and self.rows.only_adds(later) and self.rows.same_table(later, look)
-
-    @cached_property
-    def _branches(self) -> tuple[str, ...]:
-        return tuple(name for name in self.drawing.nodes if self.drawing.role(name, "branching") and name not in self.drawing.disabled)
 
     def _condition(self, name: str) -> str:
         """What the nearest condition before a node asks."""
@@ -102,10 +98,10 @@ class Guards:
         for link in graph.before.get(name, ()):
             seen: set[str] = set()
             one, output = link.before, link.output
-            while one not in seen and one not in self._branches and self.drawing.passes(one) and len(graph.before.get(one, ())) == 1:
+            while one not in seen and one not in self.drawing.branches and self.drawing.passes(one) and len(graph.before.get(one, ())) == 1:
                 seen.add(one)
                 one, output = graph.before[one][0].before, graph.before[one][0].output
-            if one in self._branches:
+            if one in self.drawing.branches:
                 return quoted(f"{one} [{output}]: {_said(self.drawing.nodes[one])}")
         return ""
 
@@ -118,10 +114,7 @@ class Guards:
         """What each output of a condition leads to, and what a trigger comes to without it; asked for each node, so it is kept."""
         if (branch, again) not in self._parted:
             graph = self.drawing.graph
-            ends: dict[int, list[str]] = {}
-            for link in graph.after.get(branch, ()):
-                ends.setdefault(link.output, []).append(link.after)
-            behind = [{*firsts} | graph.downstream(firsts, around=[branch] if again else []) for firsts in ends.values()]
+            behind = graph.ways_out(branch, around=[branch] if again else [])
             around = graph.downstream(self.drawing.triggers, around=[branch]) if self.drawing.triggers else set[str]()
             self._parted[branch, again] = behind, around
         return self._parted[branch, again]
@@ -131,7 +124,7 @@ class Guards:
         for one in self._sorting:
             if name in self.drawing.graph.downstream([one]):
                 return one, True  # it remembers a record as it asks for it
-        for branch in self._branches:
+        for branch in self.drawing.branches:
             if not self._only_behind(branch, name):
                 continue
             for look in self._asked_about(branch):
@@ -194,7 +187,7 @@ class Guards:
 
     def let_pass_by(self, name: str) -> str | None:
         """The node that asks a person, where a condition on the answer keeps another one from running."""
-        for branch in self._branches:
+        for branch in self.drawing.branches:
             if self._only_behind(branch, name, again=True):
                 asking = (one for one in self._asked_about(branch) if one in self._gates and self._gates[one].kind == "approval")
                 found = next(asking, None)
@@ -206,7 +199,7 @@ class Guards:
         """Whether a node runs on the decision that somebody has written whose number or address is asked for by the file."""
         if not any(self._is_written_to(start) for start in self.drawing.triggers):
             return False
-        before = [branch for branch in self._branches if self._only_behind(branch, name)]
+        before = [branch for branch in self.drawing.branches if self._only_behind(branch, name)]
         return any(self._asks_who(one) for one in before) and any(self._asks_for_decision(one) for one in before)
 
     def _is_written_to(self, start: str) -> bool:

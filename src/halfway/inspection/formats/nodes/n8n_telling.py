@@ -34,11 +34,8 @@ class Telling:
         """Of each two ways out of a condition what is behind the one and what is behind the other."""
         graph = self.drawing.graph
         found: list[tuple[set[str], set[str]]] = []
-        for branch in (one for one in self.drawing.nodes if self.drawing.role(one, "branching") and one not in self.drawing.disabled):
-            ends: dict[int, list[str]] = {}
-            for link in graph.after.get(branch, ()):
-                ends.setdefault(link.output, []).append(link.after)
-            behind = [{*firsts} | graph.downstream(firsts, around=[branch]) for firsts in ends.values()]
+        for branch in self.drawing.branches:
+            behind = graph.ways_out(branch, around=[branch])
             found += [(one, other) for one in behind for other in behind if one is not other]
         return tuple(found)
 
