@@ -326,6 +326,21 @@ def test_scripts_that_were_given_are_followed_and_others_are_named() -> None:
     assert [unread.what for unread in flow.unread] == ["./bin/notify.sh", "send_mail.py"]
 
 
+@pytest.mark.parametrize(
+    ("command", "unread"),
+    [
+        ("pnpm nx run website:deploy --skip-nx-cache", "nx website:deploy"),
+        ("npx nx deploy website", "nx deploy"),
+        ("npx turbo run deploy", "turbo deploy"),
+        ("nx affected -t deploy", "nx deploy"),
+        ("npx turbo run build", None),
+        ("nx run website:test", None),
+    ],
+)
+def test_a_target_of_several_packages_is_named(command: str, unread: str | None) -> None:
+    assert [one.what for one in shell(command).unread] == ([] if unread is None else [unread])
+
+
 def test_a_script_that_calls_itself_ends() -> None:
     flow = shell("#!/bin/bash\nnpm publish\n./run.sh\n")
     assert acts(flow) == ["npm publish", "-"]

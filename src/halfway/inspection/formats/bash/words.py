@@ -78,7 +78,9 @@ _RUNNERS = frozenset(
         "poetry",
     }
 )
-_BUILDERS = frozenset({"make", "just", "task", "npm", "pnpm", "yarn", "bun", "rake", "invoke", "nox", "tox", "mage"})
+_MANY = frozenset({"nx", "turbo", "lerna"})  # builders that run one target in several packages
+_BUILDERS = _MANY | {"make", "just", "task", "npm", "pnpm", "yarn", "bun", "rake", "invoke", "nox", "tox", "mage"}
+_ORDERS = _MANY | {"run", "exec", "run-many", "affected"}  # what stands before the target
 _MODULES = frozenset({
     "pip", "pytest", "build", "venv", "virtualenv", "http", "json", "compileall", "unittest", "mypy", "ruff", "black", "isort", "flake8",
     "twine", "coverage", "tox", "nox", "ensurepip", "site", "zipfile", "tarfile", "timeit", "pdb", "doctest", "sphinx", "mkdocs", "pipx",
@@ -316,8 +318,9 @@ def program(words: Sequence[str]) -> Program | None:
     if only_checks(words) or (name in ("bash", "sh", "zsh", "dash") and "-s" in words[1:3]):
         return None  # with -s the program comes by the pipe
     if name in _BUILDERS and not any(_PROGRAM.match(word) for word in words[1:]):
-        rest = [word for word in words[1:] if not word.startswith("-") and word not in ("run", "exec")]
-        return Program(told, False, told) if rest and outward(rest[0]) else None
+        return _target_of(words, told)
+    if name in ("npx", "bunx") and not _MANY.isdisjoint(words[1:3]):
+        return _target_of(words, told)
     if name in _RUNNERS:
         return _run_by(name, words, told)
     if name in _STARTERS or _acts(name, words):
@@ -331,6 +334,14 @@ def program(words: Sequence[str]) -> Program | None:
     ):
         return Program(words[0], True, told)
     return None
+
+
+def _target_of(words: Sequence[str], told: str) -> Program | None:
+    """What a builder is told to make, if its name says that it goes outside; one of many packages is told by its target."""
+    target = next((word for word in words[1:] if not word.startswith("-") and word not in _ORDERS), "")
+    several = next((word for word in words if word in _MANY), None)
+    told = told if several is None else f"{several} {target}"
+    return Program(told, False, told) if target and outward(target) else None
 
 
 def is_guessed(words: Sequence[str]) -> bool:
