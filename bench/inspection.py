@@ -101,6 +101,7 @@ def figures(seen: Seen) -> dict[str, object]:
     }  # fmt: skip
     return {
         "files": len(seen.times) + len(seen.crashes), "crashes": len(seen.crashes), "findings": len(seen.findings),
+        "need confirmation": sum(one.holds_if is not None for one in seen.findings),
         "seconds": round(sum(one for one, _ in seen.times), 1), "slowest": round(seen.times[0][0], 2) if seen.times else 0,
         "slower than 2 s": sum(one > LONGEST for one, _ in seen.times),
         "peak MiB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024), "formats": by_format,
@@ -125,12 +126,16 @@ def _print(seen: Seen) -> None:
 
 
 def _draw(seen: Seen, number: int, seed: int) -> None:
-    """Findings at random, and half as many files in which nothing was found."""
+    """Findings at random, first of those that the files show, then of the others; and files in which nothing was found."""
     chance = random.Random(seed)
     every = sorted(seen.findings, key=lambda one: (one.span.file, one.span.line, one.rule, one.step))
-    for count, finding in enumerate(chance.sample(every, min(number, len(every))), 1):
+    shown, unsure = ([one for one in every if (one.holds_if is None) is sure] for sure in (True, False))
+    drawn = [one for group in (shown, unsure) for one in chance.sample(group, min(number, len(group)))]
+    for count, finding in enumerate(drawn, 1):
         where = f"{finding.span.file}:{finding.span.line} {finding.span.at}"
         print(f"\n{count}. {finding.rule} {finding.severity.name} {where}\n   {finding.inference.text.format(**finding.inference.params)}")
+        if finding.holds_if is not None:
+            print(f"   holds if: {finding.holds_if.text.format(**finding.holds_if.params)}")
         for fact in finding.facts:
             print(f"   {fact.span.line}: {fact.quote or _line(fact.span)}")
     for path in chance.sample(seen.silent, min(number // 2, len(seen.silent))):

@@ -188,6 +188,8 @@ def _of_call(call: ast.Call, telling: bool) -> Iterator[str]:
             yield from filter(None, map(_text, call.args[1:2]))
         if name == "Rule":
             yield from filter(None, (_text(keyword.value) for keyword in call.keywords if keyword.arg in ("title", "why", "fix")))
+            conditions = (keyword.value for keyword in call.keywords if keyword.arg == "holds_if")
+            yield from filter(None, (_text(one) for value in conditions for one in ast.walk(value) if isinstance(one, ast.Constant)))
         if name in REFUSALS:
             yield from (text for argument in call.args if (text := _text(argument)) and " " in text)
 

@@ -390,7 +390,7 @@ def test_what_is_left_out_is_shown_by_the_option_that_is_named(project: Path) ->
         (project / f"{number}.sh").write_text(f"#!/bin/bash\n{calls}")
     shown = inspect("0.sh", *(f"{number}.sh" for number in range(1, 10))).stdout
     assert section(shown, "Other flows")[-1] == "and 1 more: --all"
-    left = re.fullmatch(r"and (\d+) more: --format json", section(shown, "Other findings")[-1])
+    left = re.fullmatch(r"and (\d+) more: --format json", section(shown, "Findings that need confirmation")[-1])
     assert left is not None
     assert len(told("0.sh", "--json")["card"]["findings"]) == 8 + int(left[1])
 

@@ -102,7 +102,7 @@ PAIRS = [
     # A query that only asks may be done twice, and Athena ends each by itself; one that comes from data may write.
     ("R-01", query("-- orders\nWITH o AS (SELECT 1) SELECT * FROM o"), query("INSERT INTO sums SELECT 1")),
     ("R-01", query("DESCRIBE orders"), query("$.statement", "QueryString.$")),
-    ("R-15", query("INSERT INTO sums SELECT 1"), query("x").replace("athena:startQueryExecution", "glue:startJobRun")),
+    ("R-15", query("INSERT INTO sums SELECT 1"), query("x").replace("athena:startQueryExecution", "batch:submitJob")),
     # A look by its name, of whose answer a choice or the next state makes use; an answer of which only a date is read may be a by-product.
     (
         "R-44",

@@ -404,11 +404,11 @@ def test_what_lies_in_another_folder_is_no_look(tmp_path: Path, folder: str, rul
     assert ("R-40" in told(tmp_path, "x.json", scenario(INBOX, look, put))) is rule
 
 
-@pytest.mark.parametrize(("answer", "rule"), [("gateway:WebhookRespond", False), ("json:CreateJSON", True)])
-def test_a_handler_that_answers_the_caller_tells_of_the_failure(tmp_path: Path, answer: str, rule: bool) -> None:
-    act = module(2, "google-calendar:createAnEvent", {"summary": "x"}, onerror=[module(3, answer, {"body": "no"})])
-    text = scenario(module(1, "gateway:CustomWebHook"), act, module(4, "gateway:WebhookRespond", {"body": "yes"}))
-    assert ("R-29" in told(tmp_path, "x.json", text)) is rule
+def test_make_tells_its_people_of_a_failure_by_itself(tmp_path: Path) -> None:
+    text = scenario(module(1, "gateway:CustomWebHook"), module(2, "google-sheets:addRow", {"sheetId": "s"}))
+    found = told(tmp_path, "x.json", text)
+    assert "R-39" in found
+    assert "R-29" not in found
 
 
 @pytest.mark.parametrize(("guests", "rule"), [([], False), (["{{1.email}}"], True)])
@@ -881,13 +881,6 @@ def test_a_request_to_one_vendor_says_that_it_reads(tmp_path: Path, method: str,
     assert ("R-39" in told(tmp_path, "x.json", text)) is rule
 
 
-@pytest.mark.parametrize(("said", "rule"), [("Error path", False), ("Success path", True)])
-def test_a_filter_is_called_by_the_failure(tmp_path: Path, said: str, rule: bool) -> None:
-    mail = module(3, "google-email:ActionSendEmail", {"to": ["boss@shop.example"]}, filter={"name": said, "conditions": [[]]})
-    text = scenario(module(1, "gateway:CustomWebHook"), module(2, "google-sheets:addRow", {"sheetId": "s"}), mail)
-    assert ("R-29" in told(tmp_path, "x.json", text)) is rule
-
-
 @pytest.mark.parametrize(("asked", "rule"), [("{{2.headers.page-count}}", False), ("{{2.headers.length}}", True)])
 def test_what_runs_after_the_last_page_runs_once(tmp_path: Path, asked: str, rule: bool) -> None:
     ends = {"name": "", "conditions": [[{"a": "{{2.i}}", "b": asked, "o": "number:equal"}]]}
@@ -954,7 +947,7 @@ def test_a_node_of_others_that_gets_a_question_looks(tmp_path: Path, given: Mapp
     assert ("R-29" in told(tmp_path, "x.json", drawn(HOOK, made("Ask", "n8n-nodes-shop.find", given)))) is rule
 
 
-ALONE = "const fs = require('fs');\nfs.writeFileSync('x.json', '{}');"
+ALONE = "const { execSync } = require('child_process');\nexecSync('make ship');"
 
 
 @pytest.mark.parametrize(
@@ -971,6 +964,7 @@ ALONE = "const fs = require('fs');\nfs.writeFileSync('x.json', '{}');"
         ("await fetch(url, { method: 'POST' });\nreturn [];", True),
         ("const sql = `\nSELECT id\nFROM orders\nWHERE id = 1`;\nreturn [{ json: { sql } }];", False),
         ("from shop.client import post\npost(1)\nreturn []", True),
+        ("const fs = require('node:fs');\nreturn [{ json: { text: String(items.length) } }];", False),
     ],
 )
 def test_code_counts_as_it_runs_in_n8n(tmp_path: Path, code: str, rule: bool) -> None:

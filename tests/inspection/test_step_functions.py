@@ -346,7 +346,7 @@ def test_only_who_waits_for_the_end_of_another_may_hang() -> None:
     states = (
         task("Tell", "sns:publish", after='"Next": "Call"'),
         task("Call", "lambda:invoke", after='"Next": "Load"'),
-        task("Load", "glue:startJobRun.sync", after='"Next": "Ask"'),
+        task("Load", "batch:submitJob.sync", after='"Next": "Ask"'),
         task("Ask", "sqs:sendMessage.waitForTaskToken", after='"Next": "Limited"'),
         task("Limited", "sns:publish", ', "TimeoutSeconds": 5'),
     )

@@ -56,8 +56,7 @@ def sections(card: Card, others: Sequence[Card]) -> Iterator[Section]:
         yield Section(_("One question"), (said(card.question),))
     yield Section(_("Verdict"), tuple(_verdict(card)))
     yield Section(_("Next step (it only reads)"), (said(card.next),))
-    if card.others:
-        yield Section(_("Other findings"), tuple(_short(one) for one in card.others[:OTHERS]) + _more(len(card.others), "--format json"))
+    yield from _others(card)
     if others:
         yield Section(_("Other flows"), tuple(_flow(one) for one in others[:OTHERS]) + _more(len(others), "--all"))
 
@@ -77,10 +76,14 @@ def _gravest(card: Card) -> Iterator[str]:
     if card.gravest is None or card.rule is None:
         yield _("none was found")
         return
-    yield f"{card.rule.id} ({_(SEVERITIES[card.gravest.severity])}): {_(card.rule.title)}"
+    unsure = card.gravest.holds_if is not None
+    severity = f"{_(SEVERITIES[card.gravest.severity])}, {_('needs confirmation')}" if unsure else _(SEVERITIES[card.gravest.severity])
+    yield f"{card.rule.id} ({severity}): {_(card.rule.title)}"
     for fact in card.gravest.facts:
         yield f"{_('fact')}  {place(fact.span)}  {fact.quote}"
     yield f"{_('inference')}  {said(card.gravest.inference)}"
+    if card.gravest.holds_if is not None:
+        yield f"{_('holds if')}  {said(card.gravest.holds_if)}"
     yield f"{_('remedy')}  {_(card.rule.fix)}"
 
 
@@ -118,8 +121,18 @@ def _verdict(card: Card) -> Iterator[str]:
         yield _("one item or a test account, with somebody who watches, and stopped as said above")
 
 
+def _others(card: Card) -> Iterator[Section]:
+    """The findings after the gravest: what the files show, and apart from it what somebody has to confirm first."""
+    shown = [one for one in card.others if one.holds_if is None]
+    unsure = [one for one in card.others if one.holds_if is not None]
+    for title, found in ((_("Other findings"), shown), (_("Findings that need confirmation"), unsure)):
+        if found:
+            yield Section(title, tuple(_short(one) for one in found[:OTHERS]) + _more(len(found), "--format json"))
+
+
 def _short(one: Finding) -> str:
-    return f"{one.rule} ({_(SEVERITIES[one.severity])})  {place(one.span)}  {said(one.inference)}"
+    told = f"{one.rule} ({_(SEVERITIES[one.severity])})  {place(one.span)}  {said(one.inference)}"
+    return told if one.holds_if is None else f"{told}  {_('holds if')}: {said(one.holds_if)}"
 
 
 def _flow(card: Card) -> str:

@@ -22,6 +22,7 @@ from halfway.cli.retelling import NEAR, Retold, address, retold
 from halfway.errors import Exit, InvalidInput
 from halfway.inspection.card import Card
 from halfway.inspection.emitting import skeleton
+from halfway.inspection.finding import Said
 from halfway.inspection.formats.all import READERS
 from halfway.inspection.gathering import beside, read_one
 from halfway.inspection.inspecting import Inspection, Inspector
@@ -38,6 +39,7 @@ from halfway.inspection.suppression_file import FILE_NAME, parse
 
 EXITS = {Verdict.PROCEED: 0, Verdict.LIMITED: 10, Verdict.STOP: 20}
 LIST = "list"
+PLACES = {"what": "X", "later": "Y", "then": "Y", "failed": "Y", "undo": "Y"}  # in a condition that is told of no step
 ANSWERS = ("limited", "stop", "never")
 GIVEN = Given(path_type=Path)
 FORMATS = click.Choice(["text", "md", "json", "sarif"])
@@ -147,6 +149,8 @@ def _explain(words: str) -> None:
     if rule is not None:
         click.echo(f"{rule.id} {rule.name}")
         click.echo("\n".join(_(text) for text in (rule.title, rule.why, rule.fix)))
+        for text in dict.fromkeys(rule.holds_if.values()):
+            click.echo(f"{_('holds if')}: {said(Said(text, PLACES))}")
         return
     found = find(known, words)
     if found is None:

@@ -64,11 +64,16 @@ class Finding:
     facts: tuple[Fact, ...]  # at least one
     inference: Said
     step: str = ""  # the id of the step; empty: of the flow
+    holds_if: Said | None = None  # what no file shows, and somebody has to confirm before it counts as one; None: the files show it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One rule. Texts are message ids."""
+    """One rule. Texts are message ids.
+
+    Its sentences that rest on something that stands in no file have the condition beside them: about half of them turn out to be none when
+    somebody looks, and of the others nearly all hold.
+    """
 
     id: str  # R-01
     name: str  # retry-wraps-nonidempotent
@@ -76,3 +81,5 @@ class Rule:
     why: str
     fix: str
     check: Callable[[Case], Iterator[Finding]]
+    holds_if: Mapping[str, str] = field(default_factory=dict[str, str])  # by the text of the inference
+    shown: Callable[[Case, Step | None], bool] | None = None  # where the file shows it all the same; None is the flow as a whole

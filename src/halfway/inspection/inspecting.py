@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from halfway.inspection.card import Card, card_of, chosen
+from halfway.inspection.confirming import conditional
 from halfway.inspection.databases import is_dump
 from halfway.inspection.finding import Case, Finding, Rule
 from halfway.inspection.formats import Given, Reader
@@ -112,7 +113,7 @@ class Inspector:
     def findings(self, case: Case) -> list[Finding]:
         """What all rules say, each place once: a function that is called from several places is read at each of them."""
         found: dict[tuple[str, Span, str, object], Finding] = {}
-        for finding in (one for rule in self.rules for one in rule.check(case)):
+        for finding in (conditional(case, rule, one) for rule in self.rules for one in rule.check(case)):
             key = finding.rule, finding.span, finding.inference.text, finding.inference.params.get("what")
             if key not in found or finding.severity > found[key].severity:
                 found[key] = finding

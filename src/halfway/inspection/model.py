@@ -153,6 +153,7 @@ class Repeater:
     after_timeout: bool = True  # also when the answer was lost
     narrow: bool = False  # only for some errors that are named
     libraries: tuple[str, ...] = ()  # whose errors alone those are; empty: not known, or any
+    guessed: bool = False  # it is called so, and was not given
 
 
 class OnError(StrEnum):

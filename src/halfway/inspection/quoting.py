@@ -24,8 +24,8 @@ _HERE = re.compile(r"^(?:localhost|127\.[\d.]+|0\.0\.0\.0|\[::1?\]|[\w-]+|host\.
 _STANDS_IN = re.compile(
     r"(?i)your|example|change|replace|placeholder|dummy|sample|fake|test|demo|local|insert|here|xxx|\*\*|\.\.\.|password|passwd|secret|token|_key|-key"
 )
-_MADE_UP = re.compile(r"(?i)your|example|placeholder|xxx")
-_REFERENCE = re.compile(r"(?i)^(?:arn:|op:|vault|file:|https?:|projects/|[./~-])|^[a-z_][\w-]*(?:\.[a-z_][\w-]*)+$")
+_MADE_UP = re.compile(r"(?i)your|example|placeholder|xxx|change[-_ ]?me|replace[-_ ]?(?:me|this|with)")
+_REFERENCE = re.compile(r"(?i)^(?:arn:|op:|vault|file:|https?:|projects/|[./~@-])|^[a-z_][\w-]*(?:\.[a-z_][\w-]*)+$")
 
 
 def quoted(text: str, longest: int = LONGEST) -> str:
@@ -70,9 +70,14 @@ def holds_secret(text: str) -> bool:
     if any(_is_secret(match[1]) for match in (*_KEPT_BY_NAME.finditer(_without_comment(text)), *_VALUE_IN_QUERY.finditer(text))):
         return True
     return any(
-        match["user"] != match["password"] and not _HERE.match(match["host"]) and not _STANDS_IN.search(match["password"])
+        match["user"] != match["password"] and not _HERE.match(match["host"]) and not _stands_in(match["password"])
         for match in _IN_ADDRESS.finditer(text)
     )
+
+
+def _stands_in(password: str) -> bool:
+    """Whether it is a word for a password that is still to come: `PASS`."""
+    return _STANDS_IN.search(password) is not None or re.fullmatch(r"[A-Z][A-Z_]*", password) is not None
 
 
 def _without_comment(text: str) -> str:

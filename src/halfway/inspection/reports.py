@@ -65,6 +65,7 @@ def _finding(one: Finding) -> Json:
     return {
         "rule": one.rule, "severity": one.severity.name, "step": quoted(one.step) or None, "place": _place(one.span),
         "facts": [_fact(fact) for fact in one.facts], "inference": words(one.inference),
+        "holdsIf": None if one.holds_if is None else words(one.holds_if),
     }  # fmt: skip
 
 

@@ -66,14 +66,16 @@ def _result(card: Card, one: Finding, here: str, seen: Counter[str]) -> Json:
     seen[print_] += 1
     return {
         "ruleId": one.rule,
-        "level": LEVELS[one.severity],
-        "message": {"text": words(one.inference)},
+        # What a person has to confirm is a review by the standard, and has no level.
+        "kind": "fail" if one.holds_if is None else "review",
+        "level": LEVELS[one.severity] if one.holds_if is None else "none",
+        "message": {"text": words(one.inference) if one.holds_if is None else f"{words(one.inference)} Holds if: {words(one.holds_if)}"},
         "locations": [_location(one.span, here)],
         "relatedLocations": [_location(fact.span, here) for fact in one.facts],
         "partialFingerprints": {"stepAndRule/v1": print_ if seen[print_] == 1 else f"{print_}:{seen[print_]}"},
         # The standard wants it of every result as soon as one has it; an empty list says: not suppressed.
         "suppressions": [],
-        "properties": {"verdict": card.verdict.value, "flow": card.name},
+        "properties": {"verdict": card.verdict.value, "flow": card.name, "severity": one.severity.name},
     }
 
 

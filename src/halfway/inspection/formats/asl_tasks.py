@@ -31,6 +31,8 @@ _FORMAT = re.compile(r"^States\.Format\(\s*'([^']*)'")
 _DYNAMIC = re.compile(r"^\$|\{%")
 _FUNCTION = re.compile(r":function:([\w${}.-]+)")
 _QUERY = "athena:startQueryExecution"
+# A query, and jobs that their service ends after hours, unless the job says otherwise.
+_ENDED = (_QUERY, "glue:startJobRun", "emr-serverless:startJobRun", "codebuild:startBuild")
 _DESCRIBES = re.compile(r"(?i)\s*desc(?:ribe)?\b")
 
 
@@ -107,8 +109,8 @@ def _row(node: Node) -> str:
 
 
 def ends_by_itself(node: Node) -> bool:
-    """Whether what is started has a limit of time of its own: a query always, anything else where it is given one."""
-    return _service(node.get("Resource").text).endswith(_QUERY) or any(_OWN_END.match(key) for key, _ in entries(given_to(node)))
+    """Whether what is started has a limit of time of its own: a query and some jobs always, anything else where it is given one."""
+    return _service(node.get("Resource").text).endswith(_ENDED) or any(_OWN_END.match(key) for key, _ in entries(given_to(node)))
 
 
 def _only_asks(query: str) -> bool:

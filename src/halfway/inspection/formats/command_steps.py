@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from halfway.inspection.formats import Given
-from halfway.inspection.formats.bash.words import own_timeout
+from halfway.inspection.formats.bash.words import asks_about_itself, ends_by_itself, own_timeout
 from halfway.inspection.formats.commands import Command, commands
 from halfway.inspection.formats.wording import bearing, opaque_effect
 from halfway.inspection.model import Bearing, Edge, Effect, Fact, Identity, Kind, Mark, OnError, Receiver, Repeater, Span, Step, Unread
@@ -82,7 +82,7 @@ def _matters(steps: list[Step], number: int) -> bool:
 
 
 def _steps(line: Line, command: Command, given: Given, around: Around) -> Iterator[Step]:
-    if command.harmless or command.only_works:
+    if command.harmless or command.only_works or asks_about_itself(command.words):
         return
     effect = given.knowledge.command(command.words)
     is_image = around.opaque_image is not None and command.words == (around.opaque_image.what,)
@@ -115,7 +115,7 @@ def _steps(line: Line, command: Command, given: Given, around: Around) -> Iterat
         identity=_identity(line, command, effect),
         repeaters=around.repeaters,
         timeout=command.timeout or own_timeout(command.words) or around.timeout,
-        timeout_known=True,
+        timeout_known=command.timeout is not None or around.timeout is not None or not ends_by_itself(command.words),
         on_error=OnError.SWALLOW if command.swallowed else OnError.STOP,
         opaque=unread,
         marks=around.marks,

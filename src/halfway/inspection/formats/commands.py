@@ -24,7 +24,7 @@ _HARMLESS = frozenset({
     "set", "grep", "sed", "awk", "sort", "head", "tail", "tee", "wait", "which", "logger",
     "source", ".", "corepack", "jq", "apk", "apt", "apt-get", "yum", "dnf", "tr", "cut", "wc", "uniq", "seq", "basename", "dirname",
     "read", "let", "expr", "exit", "return", "break", "continue", "shift", "local", "declare", "unset", "trap", "base64",
-    "chown", "chmod", "umask",
+    "chown", "chmod", "umask", "du", "df", "stat", "pg_isready", "nc",
 })  # fmt: skip
 _FETCHERS = frozenset({"pip", "pip3", "npm", "pnpm", "yarn", "bundle", "composer", "gem"})
 _AWAITING = re.compile(r"wait[-_]?for(?:[-_](?:it|db|database|postgres|mysql|redis|port|tcp|services?))?(?:\.sh)?")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from halfway.inspection.formats import Given, Reader
@@ -92,10 +92,15 @@ def _flows(source: Source, root: Node, given: Given) -> Iterator[Flow]:
             notice_expected=False,
             unread=tuple(dict.fromkeys(unread)),
             secrets=tuple(_secrets(source, services)),
-            moving=moving(source, root.get("services").span),
+            moving=moving(source, root.get("services").span, _made_here(services.values())),
         )
     for name, service in services.items():
         yield from _scheduled(source, name, service, given)
+
+
+def _made_here(services: Iterable[Node]) -> list[int]:
+    """The lines of the images that are built, so that their names are only what they are called then."""
+    return [service.get("image").span.line for service in services if service.get("build") and service.get("image")]
 
 
 def _is_by_hand(service: Node) -> bool:

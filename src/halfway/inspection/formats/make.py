@@ -8,7 +8,7 @@ from halfway.inspection.formats import Given
 from halfway.inspection.formats.nodes import parts
 from halfway.inspection.formats.nodes.blueprints import Blueprint, place
 from halfway.inspection.formats.nodes.blueprints_steps import Steps
-from halfway.inspection.model import Fact, Flow, Guard, Outcome, Ran, RunLog, Span, Starting, Trigger
+from halfway.inspection.model import Fact, Flow, Guard, Outcome, Ran, RunLog, Starting, Trigger
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node, Source
 
@@ -74,6 +74,7 @@ def _flow(scenario: Blueprint, source: Source, given: Given) -> Flow:
     made = tuple(steps.all())
     hidden = settings.get("confidential")
     return Flow(
+        notice_expected=False,  # Make writes to the people of the organization by itself, unless they have switched it off
         id=root.get("id").text or root.get("name").text or source.path,
         name=quoted(root.get("name").text or source.path, 80),
         format="make",
@@ -83,7 +84,6 @@ def _flow(scenario: Blueprint, source: Source, given: Given) -> Flow:
         edges=steps.edges,
         triggers=_triggers(scenario),
         guards=(Guard(settings.get("sequential").span),) if settings.get("sequential").value is True else (),
-        failure_notice=_failure_notice(steps) or parts.answered(made, steps.told.answer_to_failure),
         evidence_off=hidden.span if hidden.value is True else None,
         secrets=tuple(_secrets(scenario))[: parts.MOST_SECRETS],
         extra={name: settings.get(name).text for name in _SCENARIO if settings.get(name).there} | parts.waited_for(made),
@@ -104,8 +104,3 @@ def _triggers(scenario: Blueprint) -> tuple[Trigger, ...]:
     kind = scenario.started or (Starting.MANUAL if timetable.get("type").text == "on-demand" else Starting.SCHEDULE)
     period = timetable.get("interval").number if kind in (Starting.POLL, Starting.SCHEDULE) else None
     return (Trigger(kind, place(node), parts.entries(node, "id", "module"), period=period),)
-
-
-def _failure_notice(steps: Steps) -> Span | None:
-    """The first message that a handler sends."""
-    return next((step.span for step in steps.all() if steps.tells_of_failure(step)), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from halfway.inspection.model import Fact, Span
 from halfway.inspection.source import Source
@@ -12,10 +13,11 @@ _LONGEST = 2_000
 _COMMENT = re.compile(r"^\s*#|\s#\s")
 _MOVES = re.compile(
     "|".join((
-        r"\buses:\s*[\"']?(?!\./)[\w./-]+@(?:main|master|latest|develop|HEAD)\b",
+        r"\buses:\s*[\"']?(?!\./|\S*\btmate@)[\w./-]+@(?:main|master|latest|develop|HEAD)\b",
         r"\bimage:\s*[\"']?[\w.-]+(?:[/:][\w.-]+)*:latest\b(?!@sha256:)",
         r"/releases/latest/download/",
-        r"raw\.githubusercontent\.com/[\w.-]+/[\w.-]+/(?:refs/heads/)?(?:main|master|HEAD)/",
+        # What is fetched as data is meant to be the newest.
+        r"raw\.githubusercontent\.com/[\w.-]+/[\w.-]+/(?:refs/heads/)?(?:main|master|HEAD)/(?!\S*\.(?:json|csv|txt|md|xml|tsv|geojson|parquet)\b)",
         r"\b(?:curl|wget)\b[^|]*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b",
         r"\b(?:npx|dlx|bunx)\s+(?:-\S+\s+)*[@\w./-]+@latest\b",
     ))
@@ -24,13 +26,16 @@ _MOVES = re.compile(
 _UNTAGGED = re.compile(r"^\s*(?:-\s+)?image:\s*[\"']?[\w.-]+(?:/[\w.-]+)*[\"']?\s*$")
 
 
-def moving(source: Source, containers: Span | None = None) -> tuple[Fact, ...]:
-    """The first of them, in all of the file or in the part that tells of containers; what stands in a comment is none."""
+def moving(source: Source, containers: Span | None = None, made_here: Collection[int] = ()) -> tuple[Fact, ...]:
+    """The first of them, in all of the file or in the part that tells of containers; what stands in a comment is none.
+
+    `made_here` are the lines of images that are built beside their names.
+    """
     first, last = (1, len(source.lines)) if containers is None else (containers.line, max(containers.line, containers.end))
     found: list[Fact] = []
     for number in range(first, last + 1):
         line = source.line(number)
         said = _COMMENT.split(line, maxsplit=1)[0] if len(line) <= _LONGEST else ""
-        if len(found) < MOST and (_MOVES.search(said) or (containers is not None and _UNTAGGED.match(said))):
+        if number not in made_here and len(found) < MOST and (_MOVES.search(said) or (containers is not None and _UNTAGGED.match(said))):
             found.append(source.fact(source.span(number)))
     return tuple(found)

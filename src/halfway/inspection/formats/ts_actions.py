@@ -77,6 +77,7 @@ class Action:
     opaque: Unread | None = None
     in_loop: bool = False
     caught: bool = False  # its failure ends within the body, so that nothing around it is tried again
+    leaves: int = 0  # the last line of the branch that it is in, where the body is left at the end of that; 0: of none
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ class Reading:
         creates = Kind.ENQUEUE in effect.kinds and member(callee(call))[1] == "create"
         key = identity(self.program, call, body, self.bindings, _ID if creates else KEY) if effect.outward else None
         looped, caught = _in_loop(call, body), _is_caught(call, body)
-        yield Action(self.program.span(call), effect, key, spans, returned, in_loop=looped, caught=caught)
+        leaves = _leaves(self.program, call, body)
+        yield Action(self.program.span(call), effect, key, spans, returned, in_loop=looped, caught=caught, leaves=leaves)
 
     def _effect(self, call: Syntax) -> Effect | None:
         program, given = self.program, arguments(call)
@@ -177,7 +179,8 @@ class Reading:
                 effect = self._told(opaque_effect(unread.what, self.name, unread.what), call)
                 key = identity(self.program, call, call, self.bindings)
                 own = key if key.bearing is not Bearing.NONE else None
-                yield Action(unread.span, effect, own, spans, returned, unread, _in_loop(call, body), _is_caught(call, body))
+                looped, caught, leaves = _in_loop(call, body), _is_caught(call, body), _leaves(self.program, call, body)
+                yield Action(unread.span, effect, own, spans, returned, unread, looped, caught, leaves)
             return
         self.left[0] -= 1
         reading, function = target
@@ -188,7 +191,8 @@ class Reading:
             # What a function gives back is kept if its caller keeps it.
             keeps = (action.kept if not action.returned else ()) + (spans if action.returned else ())
             looped, caught = action.in_loop or _in_loop(call, body), action.caught or _is_caught(call, body)
-            yield replace(action, kept=keeps, returned=action.returned and returned, in_loop=looped, caught=caught)
+            leaves = _leaves(self.program, call, body)
+            yield replace(action, kept=keeps, returned=action.returned and returned, in_loop=looped, caught=caught, leaves=leaves)
 
     def _told(self, effect: Effect, call: Syntax) -> Effect:
         """The effect of a function that was not given; one called after a message that is handed the hook of the own people tells them."""
@@ -254,6 +258,17 @@ def _only_waits(call: Syntax, name: str) -> bool:
     around = call.parent.parent if call.parent is not None else None
     dropped = around is not None and around.type == "expression_statement"
     return dropped and len(arguments(call)) < 2 and _PAUSES.fullmatch(name.rpartition(".")[2]) is not None
+
+
+def _leaves(program: Program, call: Syntax, body: Syntax) -> int:
+    """The last line of the branch that a call is in, where that ends with leaving the body: nothing below it is done after the call."""
+    node = call
+    while node.parent is not None and node.id != body.id:
+        branch = node.parent.type == "if_statement" and node.type == "statement_block" and node.named_children
+        if branch and node.named_children[-1].type in ("return_statement", "throw_statement"):
+            return program.span(node).end
+        node = node.parent
+    return 0
 
 
 def _is_caught(call: Syntax, body: Syntax) -> bool:

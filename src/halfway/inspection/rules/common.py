@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from halfway.inspection.assessing import Repeatable, identified, repeatability
-from halfway.inspection.finding import Finding, Said, Severity
+from halfway.inspection.finding import Case, Finding, Said, Severity
 from halfway.inspection.model import (
     Fact,
     Flow,
@@ -31,6 +31,9 @@ MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 
 OFFICIAL = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 """Where a second effect costs somebody money, stock or a right."""
+
+SECOND = "a second {what} does harm, and nothing that stands elsewhere keeps it away"
+"""What has to be confirmed of most repeats: what they do is told by names and by receivers, and both stand elsewhere."""
 
 TABLES = ("sheets.", "airtable.", "notion.", "dynamodb.", "db.", "store.")
 """How the actions on rows of tables of one's own begin."""
@@ -156,6 +159,13 @@ def stops(step: Step) -> bool:
     return step.fallible and step.on_error in (OnError.STOP, OnError.ROUTE)
 
 
+def breaks_off(step: Step, later: Step) -> bool:
+    """Whether a failure of the later one ends a unit in which the step was done: its way leads there, and nothing catches the failure."""
+    leaves = int(step.extra.get("leaves", 0))
+    left = 0 < leaves < later.span.line and step.span.file == later.span.file
+    return stops(later) and "caught" not in later.extra and not left
+
+
 def again(step: Step, *sorts: Repeating) -> Iterator[Repeater]:
     """Who does the step again, of these sorts or else of those that do the same once more; one that tries once is none."""
     wanted = sorts or SAME_AGAIN
@@ -180,6 +190,13 @@ def only_on_tags(step: Step) -> bool:
     """Whether its condition asks for a tag, so that what runs on a branch, as by the clock, never comes to it."""
     parts = [] if "||" in step.condition or "!(" in step.condition else re.sub(r"\$\{\{|\}\}", "", step.condition).split("&&")
     return any(_ON_TAG.match(part) for part in parts)
+
+
+def is_shown_twice(_: Case, step: Step | None) -> bool:
+    """Whether it is known that it is retried, that this adds a second one, and that somebody else than the own people would see it."""
+    if step is None or repeatability(step) is not Repeatable.NO or tells_team(step):
+        return False
+    return any(not one.guessed for one in retries(step))
 
 
 # ── what is said ──

@@ -7,7 +7,20 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeater, Step
-from halfway.inspection.rules.common import OFFICIAL, again_at, exposed, found, is_logged, is_queued, is_row, kinds, retries, tells_team
+from halfway.inspection.rules.common import (
+    OFFICIAL,
+    SECOND,
+    again_at,
+    exposed,
+    found,
+    is_logged,
+    is_queued,
+    is_row,
+    is_shown_twice,
+    kinds,
+    retries,
+    tells_team,
+)
 
 TWICE = "{what} is tried again when its answer is lost, carries nothing by which the receiver knows it again, and then happens twice."
 UNKNOWN = "{what} is tried again when its answer is lost; whether it then happens twice is not known."
@@ -48,4 +61,6 @@ RULE = Rule(
     why="A lost answer looks like a failure. The next attempt then does a second time what was done already.",
     fix="Send a key that comes from the order or the run, look before creating, or take the retry away.",
     check=check,
+    holds_if=dict.fromkeys((TWICE, UNKNOWN), SECOND),
+    shown=is_shown_twice,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeating
-from halfway.inspection.rules.common import again, again_at, exposed, found
+from halfway.inspection.rules.common import SECOND, again, again_at, exposed, found, is_shown_twice
 
 BOUNDED = "The engine tries {what} up to {attempts} times by default; the file reads as if it happened once."
 UNTIL = "The engine tries {what} again by default until its limit of time is reached; the file reads as if it happened once."
@@ -34,4 +34,6 @@ RULE = Rule(
     why="Who reads the file believes that the effect happens once. The engine's own default repeats it.",
     fix="Write the number of attempts down: one for an effect that is not safe to repeat.",
     check=check,
+    holds_if=dict.fromkeys((BOUNDED, UNTIL, ENDLESS), SECOND),
+    shown=is_shown_twice,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeater, Step
-from halfway.inspection.rules.common import again_at, exposed, found, is_queued, is_same_call, line, retries, stops, tells_team
+from halfway.inspection.rules.common import SECOND, again_at, breaks_off, exposed, found, is_queued, is_same_call, line, retries, tells_team
 
 TWICE = "{what} has succeeded when {later} fails; the retry begins before both, and {what} happens a second time."
 UNKNOWN = (
@@ -24,7 +24,7 @@ def check(case: Case) -> Iterator[Finding]:
         if retry.narrow and not retry.after_timeout:
             continue  # errors of one's own are raised by what is looked at here, and not by a call that goes wrong
         later = next(
-            (one for one in ways.after(step) if _shares(step, one) and stops(one) and _raises(one, retry)),
+            (one for one in ways.after(step) if _shares(step, one) and breaks_off(step, one) and _raises(one, retry)),
             None,
         )
         if later is not None:
@@ -55,4 +55,5 @@ RULE = Rule(
     why="What comes after the effect shares its retry. When that fails, an effect that had succeeded is done once more.",
     fix="Make the effect a step of its own, and write down that it is done before anything else may fail.",
     check=check,
+    holds_if=dict.fromkeys((TWICE, UNKNOWN), SECOND),
 )

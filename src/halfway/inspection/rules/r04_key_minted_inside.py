@@ -40,4 +40,5 @@ RULE = Rule(
     why="A key protects only when a repeat carries the same one. A key of chance, time or attempt never is the same.",
     fix="Derive the key outside of what is repeated: from the order, the event or the id of the run.",
     check=check,
+    holds_if={INFERENCE: "the receiver knows a repeat by that key, and a second {what} does harm"},
 )

@@ -72,4 +72,5 @@ RULE = Rule(
     why="A message cannot be taken back. When a later step fails, it has said what is not so.",
     fix="Send the message last, or only when the later step has succeeded.",
     check=check,
+    holds_if=dict.fromkeys((CUSTOMER, TEAM, UNKNOWN), "what {what} says is true only once {later} is done, or saying it again does harm"),
 )

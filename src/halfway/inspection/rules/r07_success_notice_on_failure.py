@@ -67,4 +67,5 @@ RULE = Rule(
     why="A step that is always reached, or reached past an error that was passed over, tells of a success that was none.",
     fix="Let the message depend on the outcome of the step that it tells of.",
     check=check,
+    holds_if={INFERENCE: "{what} says that {failed} was done"},
 )

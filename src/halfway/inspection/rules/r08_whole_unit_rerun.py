@@ -8,9 +8,11 @@ from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeat, Repeater, Repeating, Step
 from halfway.inspection.rules.common import (
+    SECOND,
     UNKNOWN_ONLY,
     again,
     again_at,
+    breaks_off,
     exposed,
     found,
     is_by_hand,
@@ -64,7 +66,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _at(ways: Ways, step: Step) -> Finding | None:
     for later in ways.after(step):
-        if later.unit != step.unit or not outward(later) or not stops(later) or is_same_call(step, later):
+        if later.unit != step.unit or not outward(later) or not breaks_off(step, later) or is_same_call(step, later):
             continue  # one and the same call is not before itself
         if not _tidies(later) and not _is_other_branch(step, later):
             repeat = next((one for one in again(step) if _over_both(one, step, later)), None)
@@ -117,4 +119,5 @@ RULE = Rule(
     why="What is run again is the whole unit, from its beginning. An effect that had succeeded is then done once more.",
     fix="Put each effect into a unit of its own, or look for it before it is made.",
     check=check,
+    holds_if={**dict.fromkeys((TWICE, UNKNOWN), SECOND), **dict.fromkeys((REFUSED, GONE), "{later} is still wanted then")},
 )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Bearing, Kind, Repeat, Step
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import again, again_at, found, kinds, place
+from halfway.inspection.rules.common import again, again_at, found, kinds, place, told
 
 ANOTHER = "Running it again computes a new name for {what} ({name}), so that a second one is made and no receiver can refuse it."
 LOOKED = "The name for {what} is computed from what is the newest ({name}); whether the look before it finds the first one is not known."
+
+_IMAGE = re.compile(r"\b(?:docker|buildx|podman|crane|skopeo|ko|jib)\b|build-push")
+_MAKES = re.compile(r"\bgit (?:push|tag)\b|\brelease create\b|\bpublish\b|gh-release")
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -29,7 +33,13 @@ def check(case: Case) -> Iterator[Finding]:
 def _severity(step: Step) -> Severity:
     if step.guard is not None:
         return Severity.MEDIUM
-    return Severity.BLOCKER if kinds(step) & {Kind.PUBLISH, Kind.GIT} else Severity.HIGH
+    # One image more takes nothing from anybody, and can be deleted.
+    return Severity.BLOCKER if kinds(step) & {Kind.PUBLISH, Kind.GIT} and not _IMAGE.search(told(step)) else Severity.HIGH
+
+
+def _makes_the_newest(case: Case, step: Step | None) -> bool:
+    """Whether the flow itself makes what is then the newest, and nothing looks for the first one."""
+    return step is not None and step.guard is None and any(_MAKES.search(told(one)) for one in case.ways.outward())
 
 
 RULE = Rule(
@@ -39,4 +49,6 @@ RULE = Rule(
     why="After half a run the newest is another one. A repeat then makes a different thing, which nobody can tell is a repeat.",
     fix="Compute the name once, before the unit that may be repeated, and hand it in.",
     check=check,
+    holds_if={LOOKED: "the look before it does not find the first one", ANOTHER: "the newest is another one when it is run again"},
+    shown=_makes_the_newest,
 )

@@ -29,8 +29,8 @@ _PRODUCTION = re.compile(r"(?i)(?:^|[^a-z])prod(?:uction)?(?![a-z])")
 
 def check(case: Case) -> Iterator[Finding]:
     every = [trigger for trigger in case.flow.triggers if trigger.kind in STARTS]
-    if not every or "guards" in case.flow.extra:
-        return  # what keeps two runs apart may stand in a part that was not given
+    if not every or "guards" in case.flow.extra or case.flow.format == "agents":
+        return  # what keeps two runs apart may stand in a part that was not given; what an agent may do is no run
     kept_apart = {guard.unit for guard in case.flow.guards}
     for step in case.ways.outward():
         starts = [start for start in every if starts_it(start, step)]
@@ -97,4 +97,5 @@ RULE = Rule(
     why="Two runs that change the same thing mix their steps, and the end is of neither.",
     fix="Name a group or a lock that lets one run after the other.",
     check=check,
+    holds_if={INFERENCE: "two runs can begin close together, and what both change is the same"},
 )

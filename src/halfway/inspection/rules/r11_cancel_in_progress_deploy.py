@@ -56,4 +56,5 @@ RULE = Rule(
     why="To cancel what is running is right for tests. For an effect it is a stop halfway, by design.",
     fix="Let runs with effects wait for each other: `cancel-in-progress: false` with `queue: max`.",
     check=check,
+    holds_if={INFERENCE: "{what} is not left whole when it is ended in the middle"},
 )

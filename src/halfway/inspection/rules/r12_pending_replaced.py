@@ -46,4 +46,5 @@ RULE = Rule(
     why="A group keeps one waiting run only. When each run has work of its own, the one in the middle is dropped without a word.",
     fix="Keep all that wait: `queue: max`, or a group for each tag or input.",
     check=check,
+    holds_if=dict.fromkeys((GIVEN_UP, INFERENCE), "the run that is left does not do for both what the other one would have done"),
 )

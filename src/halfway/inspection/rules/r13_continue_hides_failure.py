@@ -116,4 +116,5 @@ RULE = Rule(
     why="What comes later takes for done what has failed, or may have.",
     fix="Stop on the failure, or ask for the outcome before going on.",
     check=check,
+    holds_if={**dict.fromkeys((NEEDS, FOLLOWS), "{later} must not be done without {what}"), ENDS: "somebody relies on {what}"},
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Fact, Kind, Mark, OnError, Receiver, Repeat, Step
 from halfway.inspection.rules.common import (
+    SECOND,
     UNKNOWN_ONLY,
     again_at,
     answers,
@@ -47,7 +48,7 @@ def check(case: Case) -> Iterator[Finding]:
             mild = kinds(step) == UNKNOWN_ONLY or answers(case.flow, then)
             severity = Severity.MEDIUM if mild else Severity.HIGH
             yield found(RULE.id, severity, step, BOOKED, line(then), then=then.name)
-        elif step.timeout is not None and retry is not None and exposed(step):
+        elif step.timeout is not None and retry is not None and exposed(step) and not retry.default:
             facts: tuple[Fact, ...] = (*(fact for fact in step.facts if "timeout" in fact.span.at), *again_at(retry, step))
             severity = Severity.MEDIUM if kinds(step) == UNKNOWN_ONLY or tells_team(step) else Severity.HIGH
             yield found(RULE.id, severity, step, RETRIED, *facts, seconds=f"{step.timeout:g}")
@@ -118,4 +119,5 @@ RULE = Rule(
     why="After a timeout nobody knows whether it happened. To repeat, to undo or to book it as failed is a guess.",
     fix="Add a state of its own for what is not known: look for the result, and decide only then.",
     check=check,
+    holds_if={RETRIED: SECOND, BOOKED: "{then} does harm where {what} has happened after all"},
 )

@@ -61,4 +61,5 @@ RULE = Rule(
     why="The receiver's id is the proof that it happened, and the handle to take it back.",
     fix="Store, return or log the id before the next effect begins.",
     check=check,
+    holds_if=dict.fromkeys((INFERENCE, IN_THE_LOG), "somebody has to find again what {what} makes, and no name of it tells where it is"),
 )

@@ -76,4 +76,5 @@ RULE = Rule(
     why="A repeat finds the earlier effect done, does not do it again, and so passes over all that waits for it.",
     fix="Ask whether the thing exists, not whether this run has made it.",
     check=check,
+    holds_if={INFERENCE: "nothing else makes that true in a later run"},
 )

@@ -42,4 +42,5 @@ RULE = Rule(
     why="The mark keeps repeats away. After a stop between the two, it keeps away the only one that was needed.",
     fix="Write `pending` before the effect and `done` after it, and settle what stays pending.",
     check=check,
+    holds_if={INFERENCE: "nothing takes the mark back, and {later} is still wanted"},
 )

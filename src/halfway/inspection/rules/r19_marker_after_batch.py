@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Mark, Repeating, Step
-from halfway.inspection.rules.common import again_at, exposed, found, line
+from halfway.inspection.rules.common import SECOND, again_at, exposed, found, line
 
 TWICE = "A stop in the middle of the loop leaves {cursor} undone, and the next run does {what} again for all that were done."
 UNKNOWN = "A stop in the middle of the loop leaves {cursor} undone; whether {what} then has a second effect for those done is not known."
@@ -40,4 +40,5 @@ RULE = Rule(
     why="A stop at one item makes the next run begin at the first, and repeats all that were done.",
     fix="Write down each item when it is done, or give each item a key.",
     check=check,
+    holds_if=dict.fromkeys((TWICE, UNKNOWN), SECOND),
 )

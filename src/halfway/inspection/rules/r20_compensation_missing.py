@@ -63,4 +63,5 @@ RULE = Rule(
     why="A failure after it leaves half of the whole: money taken and nothing sent, a record without its other half.",
     fix="Register a cancellation, a refund or a roll-back for it, or hand it over to a person.",
     check=check,
+    holds_if=dict.fromkeys((ENGINE, MODELLED), "{what} must not stay without {later}"),
 )

@@ -57,4 +57,5 @@ RULE = Rule(
     why="Who sees that something was undone believes that all was. The rest stays, and nobody looks for it.",
     fix="Take back every earlier effect on every way of a failure, the last one first.",
     check=check,
+    holds_if=dict.fromkeys((SOME, NOT_HERE), "{what} must not stay without {later}"),
 )

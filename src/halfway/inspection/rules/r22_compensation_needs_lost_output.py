@@ -23,4 +23,5 @@ RULE = Rule(
     why="After a lost answer nobody has the id. An undo that takes it for granted throws, and the effect stays.",
     fix="Let the undo look for the thing by a key of the order when it has no id.",
     check=check,
+    holds_if={INFERENCE: "{undo} cannot find {what} in another way"},
 )

@@ -55,4 +55,8 @@ RULE = Rule(
     why="An undo is a call like any other: its answer may be lost, and it may fail. A second refund costs as much as a second charge.",
     fix="Let the undo carry a key of the effect that it takes back, try it again, and hand over to a person when it fails for good.",
     check=check,
+    holds_if={
+        **dict.fromkeys((TWICE, UNKNOWN), "it does harm to take {what} back twice"),
+        **dict.fromkeys((UNHEARD, ALONE), "{what} must not stay"),
+    },
 )

@@ -58,4 +58,9 @@ RULE = Rule(
     why="A recovery is done in a hurry, by a rule that cannot know what has happened since. What it overwrites nobody can bring back.",
     fix="Look first at what is there now, correct only what the run itself has made, and keep the copy until a person has compared.",
     check=check,
+    holds_if={
+        OVERWRITES: "somebody else may push there meanwhile",
+        OLDER: "something that is wanted may be written meanwhile",
+        LAST_COPY: "no other copy is kept",
+    },
 )

@@ -91,4 +91,5 @@ RULE = Rule(
     why="When a later step fails, all can be undone but this. Done last, it would not have been done at all.",
     fix="Do first what can be taken back, and what cannot when everything else has succeeded.",
     check=check,
+    holds_if={INFERENCE: "{what} does harm without {later}"},
 )

@@ -9,6 +9,7 @@ from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Repeat, Repeating, Step
 from halfway.inspection.rules.common import (
+    SECOND,
     exposed,
     found,
     is_by_hand,
@@ -92,4 +93,9 @@ RULE = Rule(
     why="One failure leaves half of the set. Who does it again starts at the first item, not at the one where it stopped.",
     fix="Skip each item that is there already, or make one unit of each item.",
     check=check,
+    holds_if={
+        **dict.fromkeys((TWICE, UNKNOWN), SECOND),
+        REFUSED: "a later run begins with the first item, and the rest is still wanted",
+        MISSING: "the rest is wanted",
+    },
 )

@@ -53,4 +53,5 @@ RULE = Rule(
     why="It is the way of recovery: somebody takes it when a run has stopped halfway. It then publishes, sends or changes the wrong thing.",
     fix="Use every input that is asked for, and give each value that only one event brings another source.",
     check=check,
+    holds_if={FLOWS: "it is started in that way, and {what} then does something wrong"},
 )

@@ -88,4 +88,7 @@ RULE = Rule(
     why="What stops in the middle gets worse by the hour: people wait, later runs build on it, logs are deleted.",
     fix="Name somebody who is told: an error workflow, a failure callback, a step that runs `if: failure()`.",
     check=check,
+    holds_if=dict.fromkeys(
+        (INFERENCE, SCHEDULED), "it does harm when {what} stays undone for a while, and nothing outside of the files tells of it"
+    ),
 )

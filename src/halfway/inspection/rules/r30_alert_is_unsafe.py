@@ -41,4 +41,5 @@ RULE = Rule(
     why="An alarm that opens a ticket for each attempt buries the one that matters, and one that fails silently is none.",
     fix="Look for the open ticket of the same failure and add to it, and let a failed alarm fail the run.",
     check=check,
+    holds_if={EACH: "several failures come before somebody has dealt with the first", UNHEARD: "nothing that stands elsewhere tells of it"},
 )

@@ -27,4 +27,5 @@ RULE = Rule(
     why="To go on after a stop one must know what was done. The record of the run is the only witness that costs nothing.",
     fix="Keep the data of failed runs at least as long as a run may be done again.",
     check=check,
+    holds_if={INFERENCE: "no other log keeps what was done"},
 )

@@ -130,4 +130,5 @@ RULE = Rule(
     why="Money, messages to customers, stock, rights and what an agent does are a person's business, also when a run is done again.",
     fix="Let a named role approve it: an environment with reviewers, a task for a person, or a wait for an answer.",
     check=check,
+    holds_if=dict.fromkeys((NOBODY, UNNAMED), "{what} is something that somebody has to let pass"),
 )

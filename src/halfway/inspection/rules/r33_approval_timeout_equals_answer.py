@@ -45,4 +45,5 @@ RULE = Rule(
     why="Who has not seen the question has not decided. A limit of time turns that into a yes or a no of nobody.",
     fix="Give silence a way of its own: ask again, or hand it over to a named person, and change nothing until then.",
     check=check,
+    holds_if={DECIDED: "that way leads to {later} when there was no answer", ENDED: "silence must not count as that answer"},
 )

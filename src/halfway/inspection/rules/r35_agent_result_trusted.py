@@ -68,4 +68,8 @@ RULE = Rule(
     why="An agent decides by itself what it does. Without its id and its log nobody can tell what it did before it stopped.",
     fix="Keep the id and the log of its session, wait for its end, and hold back what depends on it until a person has looked.",
     check=check,
+    holds_if={
+        **dict.fromkeys((LOST, AWAY), "the agent does something outside by itself"),
+        TRUSTED: "what {what} has made may be wrong, and does harm in {later}",
+    },
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
+from halfway.inspection.model import Step
 
 ONE = "A secret is written into the definition: everybody who may read the file may use it."
 SEVERAL = "{count} secrets are written into the definition: everybody who may read the file may use them."
@@ -18,6 +19,11 @@ def check(case: Case) -> Iterator[Finding]:
     yield Finding(rule=RULE.id, severity=Severity.MEDIUM, span=facts[0].span, facts=tuple(facts), inference=inference)
 
 
+def _is_shown(case: Case, _: Step | None) -> bool:
+    """Whether it stands elsewhere than among containers, which often are a stack to try things on."""
+    return case.flow.format != "compose"
+
+
 RULE = Rule(
     id="R-36",
     name="secret-in-definition",
@@ -25,4 +31,6 @@ RULE = Rule(
     why="A definition is copied, exported and shared. Whoever has a copy can do in its name what the automation does.",
     fix="Keep it where the engine keeps secrets, refer to it by its name, and replace the one that has been written down.",
     check=check,
+    holds_if=dict.fromkeys((ONE, SEVERAL), "it opens more than what is started beside it on one's own machine"),
+    shown=_is_shown,
 )

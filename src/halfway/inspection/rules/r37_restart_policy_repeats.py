@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Repeater, Repeating, Step
-from halfway.inspection.rules.common import OFFICIAL, again, again_at, exposed, found, kinds, outward
+from halfway.inspection.rules.common import OFFICIAL, SECOND, again, again_at, exposed, found, kinds, outward
 
 TWICE = "The program is started again after a failure, and {what} then happens once more."
 UNKNOWN = "The program is started again after a failure; whether {what} then has a second effect is not known."
@@ -39,4 +39,5 @@ RULE = Rule(
     why="A restart is right for a server. Work that comes to an end is begun again, after a failure from its beginning, or for ever.",
     fix="Take the restart away for work that comes to an end, or have it ask first what is done already.",
     check=check,
+    holds_if=dict.fromkeys((TWICE, UNKNOWN), SECOND),
 )

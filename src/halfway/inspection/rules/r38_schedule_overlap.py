@@ -55,4 +55,5 @@ RULE = Rule(
     why="Two runs find the same work and both do it. It shows on the slow day, when there is most of it.",
     fix="Keep runs apart with a lock or a concurrency group, and end each before the next one is due.",
     check=check,
+    holds_if=dict.fromkeys((LONGER, UNBOUNDED), "a run can take that long, and both at once do harm"),
 )

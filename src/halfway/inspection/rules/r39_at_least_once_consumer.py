@@ -54,4 +54,5 @@ RULE = Rule(
     why="Webhooks and queues promise that an event comes at least once. When the answer is late or lost they deliver it again.",
     fix="Keep the id of each event that was dealt with and ask for it first, or send it along as the key of the effect.",
     check=check,
+    holds_if=dict.fromkeys((TWICE, UNKNOWN), "the sender delivers an event again, and a second {what} does harm"),
 )

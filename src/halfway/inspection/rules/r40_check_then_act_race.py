@@ -52,4 +52,5 @@ RULE = Rule(
     why="A search that is a little behind does not find what was made a second ago, and two runs that look at once both find nothing.",
     fix="Let the receiver refuse a second one by a unique key, or claim the item in a table with a unique column before acting.",
     check=check,
+    holds_if=dict.fromkeys((TWICE, UNKNOWN), "two can look at the same moment, and a second {what} does harm"),
 )

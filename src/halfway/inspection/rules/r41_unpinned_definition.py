@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
+from halfway.inspection.model import Step
 from halfway.inspection.rules.common import outward
 
 INFERENCE = "A run that is started again may be another one than the first: what the quoted lines take comes from places that move."
@@ -18,6 +19,11 @@ def check(case: Case) -> Iterator[Finding]:
         yield Finding(rule=RULE.id, severity=Severity.LOW, span=facts[0].span, facts=facts, inference=Said(INFERENCE))
 
 
+def _is_shown(case: Case, _: Step | None) -> bool:
+    """Whether it stands elsewhere than among containers, which often are a stack to try things on."""
+    return case.flow.format != "compose"
+
+
 RULE = Rule(
     id="R-41",
     name="unpinned-definition",
@@ -25,4 +31,6 @@ RULE = Rule(
     why="A branch, `latest` or a script from the net is whatever it is today. What the first attempt did cannot be read there any more.",
     fix="Name the version, the commit or the digest of everything that a run takes from elsewhere.",
     check=check,
+    holds_if={INFERENCE: "what changes there changes what is done outside"},
+    shown=_is_shown,
 )

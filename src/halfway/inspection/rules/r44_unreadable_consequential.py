@@ -89,4 +89,5 @@ RULE = Rule(
     why="The definition names another: an action, a script, an image, a function. All that matters may be decided in there.",
     fix="Give that part to the inspection as well; until then somebody who knows it must answer for it.",
     check=check,
+    holds_if=dict.fromkeys((ONCE, AGAIN), "it does something outside, and a second time does harm"),
 )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from halfway.inspection.model import OnError
+
+_SPOKEN = re.compile(r"\$\{?(\w+)")
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,11 @@ class Assignment:
     conditions: tuple[str, ...] = ()
     known: int | None = None  # how many assignments were done before it
 
+    @cached_property
+    def taken(self) -> frozenset[str]:
+        """The variables that its value comes from."""
+        return _variables((self.value, *(word for words in self.commands for word in words)))
+
 
 @dataclass(frozen=True)
 class Script:
@@ -88,3 +98,13 @@ class Script:
     commands: tuple[Command, ...]
     assignments: tuple[Assignment, ...]
     broken: bool = False  # parts of it are no shell that could be read
+
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """The variables that any condition asks about; found once, because each command wants to know."""
+        texts = (text for one in self.commands for text in (*one.conditions, *(word for asked in one.asked for word in asked.words)))
+        return _variables(texts)
+
+
+def _variables(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(name for text in texts for name in _SPOKEN.findall(text))

@@ -161,7 +161,7 @@ def _step(command: Command, script: Script, frame: Frame, told: str) -> Step:
         quote=quoted(command.text),
         repeaters=(*_repeaters(command, frame), *frame.repeaters),
         timeout=min(limits, default=None),
-        timeout_known=not command.aside and (frame.timeout_known or request or bool(limits)),
+        timeout_known=not command.aside and (bool(limits) or ((frame.timeout_known or request) and not said.ends_by_itself(command.words))),
         ends_after=frame.ends_after,
         on_error=_on_error(command, script, frame),
         gate=frame.gate,
@@ -260,16 +260,13 @@ def _awaited(command: Command, script: Script) -> bool:
 
 def _looked_at(command: Command, script: Script) -> bool:
     """Whether the script asks what the command has answered, itself or by way of what it takes out of the answer."""
-    names = {command.into} - {""}
+    if not command.into:
+        return False
+    names = {command.into}
     for one in script.assignments:
-        taken = one.value + " ".join(word for words in one.commands for word in words)
-        names |= {one.name} if names and one.line >= command.line and _speaks(names, taken) else set()
-    asked = (" ".join((*later.conditions, *(word for one in later.asked for word in one.words))) for later in script.commands)
-    return bool(names) and any(_speaks(names, text) for text in asked)
-
-
-def _speaks(names: set[str], text: str) -> bool:
-    return any(re.search(rf"\$\{{?{re.escape(name)}\b", text) for name in names)
+        if one.line >= command.line and not names.isdisjoint(one.taken):
+            names.add(one.name)
+    return not names.isdisjoint(script.asked)
 
 
 def _condition(command: Command, frame: Frame) -> str:

@@ -80,6 +80,7 @@ _RUNNERS = frozenset(
 )
 _MANY = frozenset({"nx", "turbo", "lerna"})  # builders that run one target in several packages
 _BUILDERS = _MANY | {"make", "just", "task", "npm", "pnpm", "yarn", "bun", "rake", "invoke", "nox", "tox", "mage"}
+_TRIES = re.compile(r"--?dry-?run(?:=(?!none|false|0).*)?|--snapshot|--help")
 _ORDERS = _MANY | {"run", "exec", "run-many", "affected"}  # what stands before the target
 _MODULES = frozenset({
     "pip", "pytest", "build", "venv", "virtualenv", "http", "json", "compileall", "unittest", "mypy", "ruff", "black", "isort", "flake8",
@@ -87,7 +88,8 @@ _MODULES = frozenset({
     "uv", "nltk", "spacy", "ipykernel",
     "pre_commit", "playwright", "py_compile", "cProfile", "bandit", "pylint", "pyright", "setuptools", "wheel", "poetry", "hatch",
 })  # fmt: skip
-_OWN_LIMITS = {"flux": 300.0, "goreleaser": 3600.0}  # seconds, where no option says otherwise
+# Seconds, where no option says otherwise; a request of the AWS CLI is given up after one minute, and tried a few times.
+_OWN_LIMITS = {("flux",): 300.0, ("goreleaser",): 3600.0, ("dotnet", "nuget", "push"): 300.0, ("gcloud", "builds", "submit"): 3600.0}
 _INTERPRETERS = frozenset({"bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "php"})
 _STARTERS = frozenset({"java", "rake", "artisan"})
 # A program that nobody knows, told to do what goes outside.
@@ -242,9 +244,12 @@ def to_this_machine(words: Sequence[str]) -> bool:
 
 
 def asks_about_itself(words: Sequence[str]) -> bool:
-    """Whether a program is only asked for its version or its help, or only tries."""
+    """Whether a program is only asked where it is, for its version or its help, or for what is in a file, or only tries."""
+    if words[0] == "command" and words[1:2] in (("-v",), ("-V",)):
+        return True
     alone = len(words) == 2 and words[1] in ("--version", "--help", "-V", "-v", "-h", "version", "help")
-    return alone or any(word in ("--dry-run", "-dry-run", "--dryrun", "--snapshot", "--help") for word in words[1:])
+    lists = _base(words[0]) == "pg_restore" and not {"-l", "--list"}.isdisjoint(words)
+    return alone or lists or any(_TRIES.fullmatch(word) for word in words[1:])
 
 
 def only_checks(words: Sequence[str]) -> bool:
@@ -299,16 +304,22 @@ def own_retry(words: Sequence[str]) -> tuple[int | None, bool] | None:
 
 def own_timeout(words: Sequence[str]) -> float | None:
     """The longest time that a request may take, or a tool that has a limit of its own."""
-    if _base(words[0]) in _OWN_LIMITS and not any(word.startswith("--timeout") for word in words):
-        return _OWN_LIMITS[_base(words[0])]
+    own = next((limit for first, limit in _OWN_LIMITS.items() if (_base(words[0]), *words[1 : len(first)]) == first), None)
+    if own is not None and not any(word.startswith(("--timeout", "-t=")) or word == "-t" for word in words):
+        return own
     for place, word in enumerate(words):
         match = re.match(r"^(?:--max-time|-m|--timeout|--read-timeout|--cli-read-timeout)(?:[= ]?(\d+(?:\.\d+)?))?$", word)
         if match and _base(words[0]) in ("curl", "wget", "aws", "http", "https"):
             value = match[1] or (words[place + 1] if place + 1 < len(words) else "")
-            return float(value) if re.fullmatch(r"\d+(?:\.\d+)?", value) else None
+            return (float(value) or None) if re.fullmatch(r"\d+(?:\.\d+)?", value) else None  # 0 is no limit
         if word == "--timeout" and place + 1 < len(words) and (match := re.fullmatch(r"(\d+)([smh]?)", words[place + 1])):
             return float(match[1]) * {"m": 60, "h": 3600}.get(match[2], 1)
     return None
+
+
+def ends_by_itself(words: Sequence[str]) -> bool:
+    """Whether each request of a tool is given up after a while that it does not tell of."""
+    return _base(words[0]) == "aws" and "--cli-read-timeout" not in words
 
 
 def program(words: Sequence[str]) -> Program | None:

@@ -85,7 +85,10 @@ _TELLS = re.compile(r"(?i)issue|notif|slack|discord|telegram|teams|mail|alert")
 _REQUESTS = {"fjogeleit/http-request-action": "POST", "satak/webrequest-action": "GET", "joelwmale/webhook-action": "POST"}
 """Actions that send one request, with the method that they take where none is given."""
 _APPLIES_PLAN = ("dflook/terraform-apply", "dflook/tofu-apply")
-_OWN_LIMITS = {"actions/deploy-pages": 600.0, "goreleaser/goreleaser-action": 3600.0}  # seconds, where no input says otherwise
+# Seconds, where no input says otherwise.
+_OWN_LIMITS = {
+    "actions/deploy-pages": 600.0, "goreleaser/goreleaser-action": 3600.0, "appleboy/ssh-action": 600.0, "appleboy/scp-action": 600.0,
+}  # fmt: skip
 _RUN_BY = ("command", "commands", "run", "script")  # inputs that hold the lines of a shell
 _READS = ("get", "list", "check", "compare", "download")
 

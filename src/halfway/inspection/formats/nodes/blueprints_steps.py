@@ -84,10 +84,6 @@ class Steps:
         for order, name in enumerate(self.kept):
             yield self._step(name, order)
 
-    def tells_of_failure(self, step: Step) -> bool:
-        """Whether a step is a message on the way of a failure."""
-        return Mark.FAILURE_NOTICE in step.marks
-
     def _step(self, name: str, order: int) -> Step:
         placed, done = self.scenario.modules[name], self.done[name]
         node, effect = placed.node, self.told.with_receiver(name, done.effect)

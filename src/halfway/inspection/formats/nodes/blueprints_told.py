@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from halfway.inspection.formats.nodes import blueprints, parts
-from halfway.inspection.formats.nodes.blueprints import Blueprint, place
+from halfway.inspection.formats.nodes.blueprints import Blueprint
 from halfway.inspection.formats.nodes.blueprints_effects import Done
 from halfway.inspection.formats.nodes.provenance import Tracer, confirms, receiver
-from halfway.inspection.model import Effect, Kind, Receiver, Span
+from halfway.inspection.model import Effect, Kind, Receiver
 
 _SENDER = re.compile(r"(?i)\b(?:from|sender|reply_?to|chat|user|author|wa_?id)\b")
 _MAIL = re.compile(r"e?mail|imap|outlook")
@@ -51,7 +51,6 @@ class Told:
             "answers": "true" if Kind.NOTIFY in effect.kinds and self._answers(name) else "",
             "confirms": "true" if Kind.NOTIFY in effect.kinds and self._confirms(name) else "",
             "waited_for": "true" if self._waits(name) else "",
-            "failure_answered": "true" if self.answer_to_failure(name) is not None else "",
             "logs": "true" if self._logs(name) else "",
         }
 
@@ -62,11 +61,6 @@ class Told:
             return False
         mapper = self.scenario.modules[name].node.get("mapper")
         return confirms(self.tracer.follow(address, name), self.tracer.follow(parts.texts(mapper), name))
-
-    def answer_to_failure(self, name: str) -> Span | None:
-        """The module that answers the caller when another one fails."""
-        handling = (one for one, placed in self.scenario.modules.items() if placed.handles == name and self.scenario.role(one, "answers"))
-        return next((place(self.scenario.modules[one].node) for one in handling), None)
 
     def _address(self, name: str) -> str:
         given = self.scenario.modules[name].node.get("mapper")

@@ -226,7 +226,8 @@ def _task(task: Task, dag: Dag, again: tuple[Repeater, ...], walk: Walk) -> None
     repeaters = (*again, *_retries(task, dag))
     given, _ = _limit(task, dag)
     limit = number(given, dag.frame)
-    known = limit is not None or (given is None and not dag.unread)
+    # Who is late is told of by Airflow itself, if an `sla` is set.
+    known = limit is not None or (given is None and not dag.unread and dag.option(task, "sla") is None)
     frame = replace(dag.frame, repeaters=repeaters)
     rule = task.option("trigger_rule")
     fact = (dag.module.fact(rule),) if rule is not None else ()

@@ -286,6 +286,8 @@ def _identity(found: Found, effect: Effect | None) -> Identity | None:
 def _timeout(found: Found) -> tuple[float | None, bool]:
     seen, around = found.seen, found.around
     limits = [one for one in (seen.timeout if seen else None, around.timeout) if one is not None]
+    if not limits and seen is not None and seen.ends_by_itself:
+        return None, False
     return (min(limits) if limits else None), around.timeout_known or (seen is not None and seen.timeout_known)
 
 

@@ -59,7 +59,7 @@ _NO_OUTSIDE = re.compile(
 )
 
 
-_HANDLE = re.compile(r"^boto3\.[\w-]+(?:\.\w+)*\.[A-Z]\w*$")
+_HANDLE = re.compile(r"^boto3\.[\w-]+(?:\.\w+)*\.(?:[A-Z]\w*|resource|client)$")
 _VIEW = re.compile(r"_views?$")
 _ANSWER = re.compile(r"^boto3\.[\w-]+\.(?:get|list|describe|head)_\w+\.")
 # What is called so is a value, or is filled into a call.
@@ -73,6 +73,7 @@ class Seen:
     effect: Effect
     timeout: float | None = None
     timeout_known: bool = False
+    ends_by_itself: bool = False  # its library gives up after a while that it does not tell of
 
 
 def literal(call: ast.Call, frame: Frame) -> dict[str, str]:
@@ -331,7 +332,11 @@ def _called(call: ast.Call, name: str, frame: Frame, knowledge: Knowledge) -> Se
     if keyword(call, "tools") is not None and name.rpartition(".")[2] in ("create", "stream", "parse", "invoke", "generate_content"):
         effect = replace(effect, kinds=effect.kinds | {Kind.AGENT}, repeat=Repeat.UNKNOWN)
     given = keyword(call, "timeout") or _of_client(call, frame)
-    return Seen(effect, *_patience(given, frame, "")) if given is not None or _UNTIMED.match(name) else Seen(effect)
+    return (
+        Seen(effect, *_patience(given, frame, ""))
+        if given is not None or _UNTIMED.match(name)
+        else Seen(effect, ends_by_itself=name.startswith("boto3."))
+    )
 
 
 _AGENT = re.compile(r"^agents\.(?:\w+\.)*Agent$")

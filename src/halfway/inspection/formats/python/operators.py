@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from halfway.inspection.formats.python.carried import sql_of, unread
 from halfway.inspection.formats.python.effects import Seen, lines, literal, unknown
-from halfway.inspection.formats.python.frames import GAP, Frame, keyword, number, text
+from halfway.inspection.formats.python.frames import GAP, Frame, keyword, number, text, truth
 from halfway.inspection.formats.python.sql import shaping, statement
 from halfway.inspection.formats.python.walk import Around, Found, Walk
 from halfway.inspection.formats.wording import only_looks, opaque_effect, words
@@ -17,6 +17,7 @@ from halfway.inspection.quoting import quoted
 
 FUNCTION = "The function `{what}` was not given, so that what it does cannot be read."
 SENSOR_ENDS_AFTER = 7 * 24 * 3600.0  # seconds; the default of every sensor
+_TRIGGERS = "TriggerDagRunOperator"
 _SUBDAG = "SubDagOperator"  # waits for its tasks as a sensor does
 _CHAT = re.compile(r"(?i)slack|teams|mattermost|pagerduty|opsgenie")  # where the own people are
 _IDLE = re.compile(r"(Empty|Dummy|Latest\w*|Branch\w*|ShortCircuit)Operator$")
@@ -46,7 +47,9 @@ def operator(call: ast.Call, name: str, task: str, around: Around, walk: Walk) -
     if keyword(call, "bash_command") is not None:
         _bash(call, task, around, walk)
         return
-    limit = number(keyword(call, "timeout"), around.frame)
+    if kind == _TRIGGERS and not truth(keyword(call, "wait_for_completion")):
+        around = replace(around, timeout_known=around.timeout is not None)  # it only notes that the other is to run
+    limit = number(keyword(call, "timeout", "cmd_timeout", "command_timeout"), around.frame)
     around = replace(around, timeout=limit or around.timeout, ends_after=SENSOR_ENDS_AFTER if kind == _SUBDAG else around.ends_after)
     seen = _known(call, name, kind, around, walk)
     does = task.replace("download", "get", 1)

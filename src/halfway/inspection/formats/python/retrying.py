@@ -92,7 +92,7 @@ def _decorator(decorator: ast.expr, frame: Frame) -> Repeater | None:
     bound = _bound(call, root, frame) if root in _LIBRARIES or call is None else _named_bound(call, frame) or MANY
     return Repeater(
         Repeating.STEP_RETRY, automatic=True, bound=bound if call or root in _LIBRARIES else MANY, span=frame.module.span(decorator),
-        after_timeout=may_follow_timeout(errors, frame),
+        after_timeout=may_follow_timeout(errors, frame), guessed=root not in _LIBRARIES,
     )  # fmt: skip
 
 

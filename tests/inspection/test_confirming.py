@@ -1,0 +1,144 @@
+"""What somebody has to confirm before a finding counts: it is said beside it, by every face, and the rest stands without."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from halfway.cli.cards import sections
+from halfway.inspection.card import Card
+from halfway.inspection.finding import Case, Finding
+from halfway.inspection.reports import as_json, words
+from halfway.inspection.rules import all_rules
+from halfway.inspection.sarif import as_sarif
+from tests.inspection.test_told_too_much import INSPECTOR, workflow
+
+ROOT = Path(__file__).parents[2]
+WAITS = """
+from temporalio import workflow
+
+@workflow.defn
+class Talks:
+    @workflow.run
+    async def run(self, order: str) -> str:
+        await workflow.execute_activity("ship", order, schedule_to_close_timeout=9)
+        await workflow.wait_condition(lambda: {})
+        await workflow.execute_activity("bill", order, schedule_to_close_timeout=9)
+"""
+NAMED = {"what": "X", "later": "Y", "then": "Y", "failed": "Y", "undo": "Y"}
+MESSAGE = "- run: curl -X POST https://hooks.slack.com/services/x -d released\n- run: npm publish\n"
+ALONE = "- run: npm publish\n"
+RETRIED = """
+from celery import shared_task
+{imported}
+@shared_task(autoretry_for=(Exception,))
+def pay(order, bank):
+    {call}
+"""
+
+
+def findings(folder: Path, name: str, text: str) -> dict[str, Finding]:
+    (folder / name).write_text(text)
+    flows = INSPECTOR.inspect([folder / name]).flows
+    return {one.rule: one for flow in flows for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge))}
+
+
+def test_what_the_file_shows_has_no_condition_and_what_rests_on_more_has_one(tmp_path: Path) -> None:
+    found = findings(tmp_path, "a.yml", workflow(MESSAGE).replace("    timeout-minutes: 9\n", ""))
+    shown = findings(tmp_path, "b.yml", workflow(ALONE).replace("    timeout-minutes: 9\n", ""))
+    assert shown["R-15"].holds_if is None
+    assert found["R-15"].holds_if is not None  # it is said of the message, of which little is lost
+    assert found["R-06"].holds_if is not None
+    assert words(found["R-06"].holds_if) == (
+        "what POST hooks.slack.com says is true only once npm publish is done, or saying it again does harm"
+    )
+
+
+def test_where_the_file_shows_that_it_is_met_there_is_none(tmp_path: Path) -> None:
+    unknown = findings(
+        tmp_path, "a.py", RETRIED.format(imported="import requests", call="requests.post('https://bank.example', timeout=9)")
+    )
+    known = findings(tmp_path, "b.py", RETRIED.format(imported="import stripe", call="stripe.Charge.create(amount=order)"))
+    own = findings(tmp_path, "c.py", RETRIED.format(imported="from django.core.mail import mail_admins", call="mail_admins('a', 'b')"))
+    assert [one["R-01"].holds_if is None for one in (unknown, known, own)] == [False, True, False]
+
+
+UNTIMED = "on: {on}\njobs:\n  ship:\n    runs-on: ubuntu-latest\n    steps:\n      - {step}\n"
+PUSH, CLOCK, HAND = "push", "{schedule: [{cron: '0 4 * * *'}], push: }", "workflow_dispatch"
+
+
+@pytest.mark.parametrize(
+    ("on", "step", "shown"),
+    [
+        (PUSH, "run: npm publish", True),
+        (PUSH, "run: npm publish || true", False),  # its failure is passed over
+        (PUSH, "run: gh pr comment 7 --body x", False),  # little hangs on a remark
+        (PUSH, "run: kubectl apply -f all.yml", True),
+        (CLOCK, "run: kubectl apply -f all.yml", False),  # the next run comes to the same end
+        (HAND, "run: kubectl apply -f all.yml", False),  # who has started it sees it hang
+        (CLOCK, "run: gh issue create --title x --body y", True),
+    ],
+)
+def test_what_hangs_is_shown_where_something_hangs_on_it(tmp_path: Path, on: str, step: str, shown: bool) -> None:
+    assert (findings(tmp_path, "a.yml", UNTIMED.format(on=on, step=step))["R-15"].holds_if is None) is shown
+
+
+@pytest.mark.parametrize(("until", "shown"), [("self.asked", True), ("not self.paused", False)])
+def test_a_wait_that_a_person_ends_is_meant(tmp_path: Path, until: str, shown: bool) -> None:
+    assert (findings(tmp_path, "a.py", WAITS.format(until))["R-15"].holds_if is None) is shown
+
+
+def test_a_retry_that_is_only_called_so_has_to_be_confirmed(tmp_path: Path) -> None:
+    text = "import stripe\nfrom shop.help import api_retry\nfrom celery import shared_task\n\n@shared_task\n@api_retry\ndef pay(order):\n"
+    found = findings(tmp_path, "a.py", text + "    stripe.Charge.create(amount=order)\n")
+    known = findings(tmp_path, "b.py", text.replace("@api_retry", "@tenacity.retry") + "    stripe.Charge.create(amount=order)\n")
+    assert [one["R-01"].holds_if is None for one in (found, known)] == [False, True]
+
+
+@pytest.mark.parametrize(("makes", "shown"), [("gh release create $V", True), ("gh release upload $V a.zip", False)])
+def test_the_newest_is_another_one_where_the_flow_itself_makes_it(tmp_path: Path, makes: str, shown: bool) -> None:
+    found = findings(tmp_path, "a.yml", workflow(f"- run: |\n    V=$(git tag -l | sort -V | tail -1)\n    {makes}\n"))
+    assert (found["R-09"].holds_if is None) is shown
+
+
+@pytest.mark.parametrize("rule", [rule for rule in all_rules() if rule.holds_if], ids=lambda rule: rule.id)
+def test_a_condition_fills_in_only_what_the_sentence_has(rule: object) -> None:
+    """Else the card would break off where it is shown."""
+    holds_if: dict[str, str] = getattr(rule, "holds_if")  # noqa: B009
+    for text, condition in holds_if.items():
+        assert set(re.findall(r"\{(\w+)\}", condition)) <= {*re.findall(r"\{(\w+)\}", text), "what"}
+
+
+def test_every_face_tells_the_condition(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text(workflow(MESSAGE).replace("    timeout-minutes: 9\n", ""))
+    found = INSPECTOR.inspect([tmp_path / "a.yml"])
+    assert found.card is not None
+    told = {section.title: section.lines for section in sections(found.card, ())}
+    every = [line for lines in told.values() for line in lines]
+    assert any("needs confirmation" in line for line in told["Gravest weakness"])
+    assert sum("holds if" in line for line in every) == sum(one.holds_if is not None for one in _all(found.card))
+    assert all("holds if" in line for line in told["Findings that need confirmation"])
+    assert not any("holds if" in line for line in told["Other findings"])
+
+    data = json.loads(json.dumps(as_json(found)))["card"]
+    assert [bool(one["holdsIf"]) for one in (data["gravest"], *data["findings"])] == [one.holds_if is not None for one in _all(found.card)]
+
+    results = json.loads(json.dumps(as_sarif(found, all_rules(), "1", str(tmp_path))))["runs"][0]["results"]
+    assert {one["kind"] for one in results} == {"review", "fail"}
+    assert all((one["level"] == "none") is (one["kind"] == "review") for one in results)
+    assert all(("Holds if: " in one["message"]["text"]) is (one["kind"] == "review") for one in results)
+
+
+def _all(card: Card) -> list[Finding]:
+    return [one for one in (card.gravest, *card.others) if one is not None]
+
+
+def test_the_page_of_a_rule_tells_its_conditions() -> None:
+    for rule in all_rules():
+        page = (ROOT / "docs" / "reference" / "rules" / f"{rule.id.replace('-', '').lower()}.md").read_text(encoding="utf-8")
+        for condition in rule.holds_if.values():
+            assert re.sub(r"\{(\w+)\}", lambda gap: NAMED[gap[1]], condition) in page, rule.id
+        assert ("**Holds if** " in page) is bool(rule.holds_if), rule.id
