@@ -16,10 +16,10 @@ from typing import Any, TextIO, cast
 import click
 
 from halfway.errors import Exit
-from halfway.language import _, speak, spellings, translated, wanted
+from halfway.language import _, is_known, speak, spellings, translated, wanted
 from halfway.usage import Formatter, mistake
 
-__all__ = ["INTERRUPTED", "Mishap", "Root", "given", "keep_trace", "spellings", "translated", "wanted"]
+__all__ = ["INTERRUPTED", "Mishap", "Root", "given", "is_known", "keep_trace", "spellings", "translated", "wanted"]
 
 INTERRUPTED = 130
 

@@ -84,6 +84,11 @@ def wanted(language: str | None) -> str:
     return language or next((found for name in names if (found := os.environ.get(name))), "")
 
 
+def is_known(language: str) -> bool:
+    """Whether it is English, or there is a catalogue of it."""
+    return any(one == "en" or (FOLDER / one).is_dir() for one in spellings(language))
+
+
 def spellings(language: str) -> list[str]:
     """`ko_KR.UTF-8` is `ko_KR`, then `ko`; nothing that could be a path."""
     match = re.match(r"([A-Za-z]{2,3})(?:[_-]([A-Za-z]{2}))?(?:[.@]|$)", language)

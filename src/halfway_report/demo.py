@@ -7,6 +7,7 @@ the worker, its successor and the stand-in for Notion are real processes, and th
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -167,7 +168,7 @@ def _count(stage: _Stage, ended: reading.RunView, began: float) -> int:
     kept = _("All of it is kept in {folder}: the database, and in notion.json every request that reached Notion.")
     voice.say(kept.format(folder=stage.folder))
     voice.say(_("Look at the run with:"))
-    voice.line(f"     halfway show {ended.id} --url {_url(stage.folder)}")
+    voice.line(f"     {_halfway()} show {ended.id} --url {_url(stage.folder)}")
     if not good:
         voice.say(_("This did not end as promised."), "red")
     return 0 if good else 1
@@ -203,6 +204,12 @@ def _settings(folder: Path, repository: Path, day: Day, *, port: int) -> ReportS
     )
     (folder / "settings.json").write_text(settings.model_dump_json(indent=1), "utf-8")
     return settings
+
+
+def _halfway() -> str:
+    """The command as it can be typed here: of an environment that is not active by its path."""
+    beside = Path(sys.executable).with_name("halfway")
+    return "halfway" if shutil.which("halfway") or not beside.exists() else str(beside)
 
 
 def _url(folder: Path) -> str:

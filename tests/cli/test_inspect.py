@@ -338,3 +338,10 @@ def test_nothing_is_changed_by_looking(flows: Path) -> None:
     inspect(flows, "--all")
     inspect(flows, "--emit-workflow")
     assert state() == before
+
+
+def test_a_language_that_nobody_has_translated_into_is_refused(flows: Path) -> None:
+    refused = inspect(flows, "--lang", "fr")
+    assert refused.exit_code == 2
+    assert "fr is not known. Choose en or ko." in refused.stderr
+    assert inspect(flows, "--lang", "ko_KR.UTF-8").stdout.startswith("대상")

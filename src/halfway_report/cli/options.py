@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from halfway.command import is_known
 from halfway_report.days import DAY_NAMES, FIRST, LAST, DayName
 from halfway_report.language import _
 
@@ -23,13 +24,24 @@ NO_LLM = click.option("--no-llm", is_flag=True, help="Without a model: the repor
 def common(command: Command) -> Command:
     """--config, --json and --lang, on every command."""
     command = click.option(
-        "--lang", metavar="LANG", expose_value=False, help="Language of the answer: en or ko; else HALFWAY_LANG, then the locale."
-    )(command)
+        "--lang",
+        metavar="LANG",
+        expose_value=False,
+        callback=_language,
+        help="Language of the answer: en or ko; else HALFWAY_LANG, then the locale.",
+    )(command)  # fmt: skip
     command = click.option("--json", "as_json", is_flag=True, help="Print JSON; errors are JSON on stderr.")(command)
     return click.option(
         "--config", envvar="REPORT_CONFIG", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
         help="The report.toml; else REPORT_CONFIG, then the nearest one from this folder upwards.",
     )(command)  # fmt: skip
+
+
+def _language(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """A language that nobody has translated into is refused; one of the locale is English then."""
+    if value is not None and not is_known(value):
+        raise click.BadParameter(_("{language} is not known. Choose en or ko.").format(language=value), context, parameter)
+    return value
 
 
 def order(command: Command) -> Command:
