@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
 import click
@@ -19,9 +21,16 @@ from halfway.errors import Exit
 from halfway.language import _, is_known, speak, spellings, translated, wanted
 from halfway.usage import Formatter, mistake
 
-__all__ = ["INTERRUPTED", "Mishap", "Root", "given", "is_known", "keep_trace", "spellings", "translated", "wanted"]
+__all__ = ["INTERRUPTED", "Mishap", "Root", "given", "keep_trace", "known_language", "spellings", "translated", "wanted"]
 
 INTERRUPTED = 130
+
+
+def known_language(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """The callback of an option: a language that nobody has translated into is refused. One of the locale is English then."""
+    if value and not is_known(value):
+        raise click.BadParameter(_("{language} is not known. Choose en or ko.").format(language=value), context, parameter)
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +167,7 @@ def _with_language(command: click.Command) -> None:
 
 def _lang_option(*, hidden: bool = False) -> click.Option:
     return click.Option(
-        ["--lang"], metavar="LANG", expose_value=False, hidden=hidden,
+        ["--lang"], metavar="LANG", expose_value=False, hidden=hidden, callback=known_language,
         help="Language of the answers: en or ko; else HALFWAY_LANG, then the locale.",
     )  # fmt: skip
 
@@ -203,6 +212,10 @@ class _Outliving:
 @contextmanager
 def _outliving_readers() -> Generator[None]:
     streams: tuple[TextIO | None, ...] = (sys.stdout, sys.stderr)  # a program without a console has none
+    for stream in streams:
+        # click writes around a stream that it takes for one of ASCII alone, and in UTF-8.
+        if isinstance(stream, TextIOWrapper) and codecs.lookup(stream.encoding).name == "ascii":
+            stream.reconfigure(encoding="utf-8")
     out, err = (None if stream is None else _Outliving(stream) for stream in streams)
     sys.stdout, sys.stderr = cast("TextIO", out), cast("TextIO", err)
     try:

@@ -7,6 +7,7 @@ the worker, its successor and the stand-in for Notion are real processes, and th
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -209,7 +210,7 @@ def _settings(folder: Path, repository: Path, day: Day, *, port: int) -> ReportS
 def _halfway() -> str:
     """The command as it can be typed here: of an environment that is not active by its path."""
     beside = Path(sys.executable).with_name("halfway")
-    return "halfway" if shutil.which("halfway") or not beside.exists() else str(beside)
+    return "halfway" if shutil.which("halfway") or not beside.exists() else shlex.quote(str(beside))
 
 
 def _url(folder: Path) -> str:

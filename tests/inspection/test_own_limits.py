@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.inspection.test_told_too_much import agent, dag, told, workflow
+from halfway.inspection.finding import Case
+from tests.inspection.test_told_too_much import INSPECTOR, agent, dag, told, workflow
 
 FLOW = ".github/workflows/a.yml"
 JOB = """
@@ -37,6 +38,13 @@ export class Shop extends WorkflowEntrypoint {{
   }}
 }}
 """
+HEAD = DEPLOYS.partition("      if")[0].format()
+BOOKS = """await fetch("https://shop.example/orders", { method: "POST", body: "open" });"""
+MAIL = """await fetch("https://shop.example/mails", { method: "POST", body: "closed" });"""
+TAIL = "\n    });\n  }\n}\n"
+CALLED_BACK = f"{HEAD}await Promise.all(event.list.map(async (one) => {{ if (one.closed) {{ {MAIL} return; }} }}));\n{BOOKS}{TAIL}"
+FINALLY = f"{HEAD}try {{\n if (event.closed) {{ {MAIL}\n return; }}\n }} finally {{\n {BOOKS} }}{TAIL}"
+BEFORE_IT_LEAVES = f"{HEAD}if (event.closed) {{ {MAIL}\n await book();\n return; }}{TAIL}\nasync function book() {{\n  {BOOKS}\n}}\n"
 CALLS = """
 import boto3
 import requests
@@ -55,7 +63,6 @@ SERVICE = """services:
     command: python -m shop.load
     restart: on-failure
 """
-BOOKS = """await fetch("https://shop.example/orders", { method: "POST", body: "open" });"""
 
 
 def untimed(step: str) -> str:
@@ -71,13 +78,17 @@ PAIRS = [
      untimed("- uses: acme/ssh-action@v1\n  with: {script: make ship, key: '${{ secrets.KEY }}'}\n- run: npm publish\n")),
     ("R-15", FLOW, untimed("- run: aws ecs update-service --service a\n"), untimed("- run: aws ecs update-service --cli-read-timeout 0\n")),
     ("R-15", FLOW, untimed("- run: dotnet nuget push a.nupkg\n"), untimed("- run: npm publish\n")),
-    ("R-15", "dag.py", ssh(", cmd_timeout=60"), ssh()),
-    ("R-15", "dag.py", ssh(", sla=timedelta(minutes=9)"), ssh()),
+    ("R-15", "dag.py", ssh(), ssh(", cmd_timeout=None")),
+    ("R-15", "dag.py", ssh(", cmd_timeout=None, sla=timedelta(minutes=9)"), ssh(", cmd_timeout=None")),
     ("R-15", "dag.py", dag("DAG('x', schedule='@daily')", "TriggerDagRunOperator(task_id='t', trigger_dag_id='ship')"),
      dag("DAG('x', schedule='@daily')", "TriggerDagRunOperator(task_id='t', trigger_dag_id='ship', wait_for_completion=True)")),
     ("R-08", "job.yaml", JOB.format(tries="--dry-run=client -o yaml"), JOB.format(tries="--dry-run=none -o yaml")),
     ("R-25", "a.sh", RESTORE.format(looks="pg_restore --list all.dump"), RESTORE.format(looks="pg_restore all.dump")),
     ("R-25", "a.sh", RESTORE.format(looks="command -v pg_restore"), RESTORE.format(looks="command pg_restore all.dump")),
+    ("R-15", FLOW, untimed("- run: gcloud builds submit --timeout=600 -t gcr.io/a/b .\n"), untimed("- run: gcloud run deploy web\n")),
+    ("R-15", FLOW, untimed("- run: dotnet nuget push a.nupkg -t 600\n"), untimed("- run: npm publish\n")),
+    ("R-15", FLOW, untimed("- run: helm upgrade --install a b\n"), untimed("- run: kubectl apply -f a.yml\n")),
+    ("R-15", FLOW, untimed("- run: aws s3 sync . s3://a\n"), untimed("- run: aws s3 sync . s3://a --cli-read-timeout=0\n")),
     ("R-15", FLOW, untimed("- run: gcloud builds submit .\n"), untimed("- run: gcloud run deploy web\n")),
     ("R-15", "dag.py", CALLS.format("boto3.client('s3').put_object(Bucket='a', Key='b', Body=day)"),
      CALLS.format("requests.post('https://shop.example/orders', json=day)")),
@@ -91,6 +102,11 @@ PAIRS = [
     ("R-03", "shop.ts", DEPLOYS.format(leaves="return null;", later=BOOKS), DEPLOYS.format(leaves="", later=BOOKS)),
     ("R-03", "shop.ts", DEPLOYS.format(leaves="", later=f"try {{ {BOOKS} }} catch (e) {{ console.log(e); }}"),
      DEPLOYS.format(leaves="", later=f"try {{ {BOOKS} }} catch (e) {{ throw e; }}")),
+    # ... but a throw makes the engine repeat it, a `finally` is done all the same, and a return leaves only its own function.
+    ("R-03", "shop.ts", DEPLOYS.format(leaves="return null;", later=BOOKS), DEPLOYS.format(leaves="throw new Error();", later=BOOKS)),
+    ("R-03", "shop.ts", DEPLOYS.format(leaves="return null;", later=BOOKS), CALLED_BACK),
+    ("R-03", "shop.ts", DEPLOYS.format(leaves="return null;", later=BOOKS), FINALLY),
+    ("R-03", "shop.ts", DEPLOYS.format(leaves="return null;", later=BOOKS), BEFORE_IT_LEAVES),
     # That the engine tries it again after its own ten minutes is the question of R-02.
     ("R-14", "shop.ts", DEPLOYS.format(leaves="", later=""),
      DEPLOYS.format(leaves="", later="").replace('"decide", async', '"decide", { retries: { limit: 3 }, timeout: "1 minute" }, async')),
@@ -103,6 +119,61 @@ def test_beside_what_ends_by_itself_stands_one_that_does_not(tmp_path: Path, rul
     assert not one or rule in told(tmp_path / "b", name, one)
 
 
-def test_what_an_agent_may_do_is_no_run_that_another_one_meets(tmp_path: Path) -> None:
+def test_what_an_agent_of_a_job_does_may_meet_another_run(tmp_path: Path) -> None:
     found = told(tmp_path, FLOW, workflow(agent("Bash(wrangler deploy)") + "- run: wrangler deploy\n"))
     assert "R-10" in found
+
+
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        ("- name: Ship\n", "neither run nor uses"),
+        ("- uses: acme/ship@v1\n  working-directory: web\n", "a working-directory or a shell"),
+        ("- uses: acme/ship@v1\n  shell: bash\n", "a working-directory or a shell"),
+    ],
+)
+def test_of_a_file_that_github_does_not_understand_nothing_is_said(tmp_path: Path, step: str, why: str) -> None:
+    (tmp_path / "a.yml").write_text(workflow("- run: npm publish\n" + step))
+    found = INSPECTOR.inspect([tmp_path / "a.yml"])
+    assert found.card is None
+    assert [why in skip.why for skip in found.skipped] == [True]
+
+
+@pytest.mark.parametrize(("branches", "shown"), [("[main, next]", True), ("[next]", False), ("['rel*']", True)])
+def test_what_no_start_comes_to_hangs_nothing(tmp_path: Path, branches: str, shown: bool) -> None:
+    text = untimed("- if: github.ref == 'refs/heads/main'\n  run: npm publish\n").replace(
+        "on: push", f"on: {{push: {{branches: {branches}}}}}"
+    )
+    (tmp_path / "a.yml").write_text(text)
+    [flow] = INSPECTOR.inspect([tmp_path / "a.yml"]).flows
+    [hangs] = [one for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge)) if one.rule == "R-15"]
+    assert (hangs.holds_if is None) is shown
+
+
+def test_one_image_more_is_no_blocker(tmp_path: Path) -> None:
+    text = workflow("- run: |\n    V=$(git tag -l | sort -V | tail -1)\n    {makes}\n")
+    assert told(tmp_path, "a.yml", text.format(makes="docker push shop/web:$V"))["R-09"] == ["HIGH"]
+    assert told(tmp_path, "b.yml", text.format(makes="gh release create $V"))["R-09"] == ["BLOCKER"]
+
+
+def test_what_an_agent_may_do_beside_itself_is_less(tmp_path: Path) -> None:
+    allowed = '{{"permissions": {{"allow": ["Bash({0})"]}}}}'
+    assert told(tmp_path / "a", ".claude/settings.json", allowed.format("docker exec:*"))["R-34"] == ["MEDIUM"]
+    assert told(tmp_path / "b", ".claude/settings.json", allowed.format("kubectl delete:*"))["R-34"] != ["MEDIUM"]
+
+
+@pytest.mark.parametrize(
+    ("line", "moves"),
+    [
+        ("curl -O https://raw.githubusercontent.com/acme/shop/main/prices.json", False),
+        ("kubectl apply -f https://raw.githubusercontent.com/acme/shop/main/prices.json", True),
+        ("curl -O https://raw.githubusercontent.com/acme/shop/main/ship.py", True),
+    ],
+)
+def test_data_that_is_fetched_is_meant_to_be_the_newest(tmp_path: Path, line: str, moves: bool) -> None:
+    assert ("R-41" in told(tmp_path, "a.yml", workflow(f"- run: |\n    {line}\n    npm publish\n"))) is moves
+
+
+@pytest.mark.parametrize(("uses", "moves"), [("acme/ship@main", True), ("acme/action-tmate@main", False)])
+def test_a_shell_to_look_for_a_fault_shapes_no_result(tmp_path: Path, uses: str, moves: bool) -> None:
+    assert ("R-41" in told(tmp_path, "a.yml", workflow(f"- uses: {uses}\n- run: npm publish\n"))) is moves

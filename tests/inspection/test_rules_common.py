@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 
 from halfway.inspection.assessing import Repeatable, identified, repeatability
@@ -9,7 +12,7 @@ from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.formats import Given
 from halfway.inspection.inspecting import Inspector
 from halfway.inspection.knowledge import load
-from halfway.inspection.model import Bearing, Fact, Kind, Mark, Receiver, Repeat, Repeating, When
+from halfway.inspection.model import Bearing, Fact, Kind, Mark, Receiver, Repeat, Repeating, Step, When
 from halfway.inspection.rules import all_rules
 from halfway.inspection.rules.common import again, exposed, found, place, tells_team
 from halfway.inspection.ways import Ways
@@ -180,6 +183,27 @@ def test_what_is_said_twice_of_one_place_is_told_once_as_the_gravest() -> None:
     assert [(one.severity, one.span.line, one.inference.params["what"]) for one in found] == [
         (Severity.HIGH, 10, "a"), (Severity.LOW, 10, "b"), (Severity.LOW, 11, "a"),
     ]  # fmt: skip
+
+
+def _is(name: str, _: Case, at: Step | None) -> bool:
+    return at is not None and at.id == name
+
+
+def test_of_two_that_are_as_grave_the_one_that_the_files_show_stays() -> None:
+    """A function that is called from two places is read at each of them, and its first place may be the one that has to be confirmed."""
+    one = step("pay", 10, effect(Kind.MONEY, told="POST pay.example"))
+    said = [
+        Finding(rule="R-99", severity=Severity.LOW, span=span(10), facts=(), inference=Said("{what}", {"what": "a"}), step=name)
+        for name in ("first", "second")
+    ]
+    for shown in ("first", "second"):
+        rule = Rule(
+            id="R-99", name="", title="", why="", fix="", check=lambda case: iter(said), holds_if={"{what}": "x"},
+            shown=partial(_is, shown),
+        )  # fmt: skip
+        case = Case(flow(replace(one, id="first"), replace(one, id="second", order=2)), load())
+        [found] = Inspector((), (rule,), load()).findings(case)
+        assert (found.step, found.holds_if) == (shown, None)
 
 
 def test_all_rules_ask_the_same_ways(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import shlex
+import shutil
 import string
 from pathlib import Path
 
@@ -50,6 +52,8 @@ def test_a_killed_worker_leaves_one_page_and_a_run_that_succeeds(repo: Scratch, 
     assert any(line.split() == ["kill", "-9"] for line in lines)
     assert any("step.unknown" in line and "UPLOAD_NOTION" in line for line in lines)
     assert repo.footprint() == before
+    (shown,) = (shlex.split(line)[0] for line in lines if " show " in line)
+    assert shutil.which(shown) is not None  # also where the environment is not active
 
 
 def test_where_there_is_no_repository_a_sample_is_used(tmp_path: Path, folders: Path) -> None:

@@ -108,7 +108,7 @@ def _verdict(card: Card) -> Iterator[str]:
     if card.run and card.lines and all(line.outcome is Outcome.NOT_EXECUTED for line in card.lines):
         yield _("in this run nothing was done outside, and nothing is in doubt")
     for one in card.reasons[:REASONS]:
-        yield f"{one.code}  {said(one.said)}"
+        yield f"{one.code}  {said(one.said)}" + ("" if one.holds_if is None else f"  [{_('needs confirmation')}]")
     yield from _more(len(card.reasons), "--format json", REASONS)
     if card.verdict is Verdict.PROCEED:
         if any(one.state is State.ACTIVE for one in card.suppressed):

@@ -151,6 +151,8 @@ def _explain(words: str) -> None:
         click.echo("\n".join(_(text) for text in (rule.title, rule.why, rule.fix)))
         for text in dict.fromkeys(rule.holds_if.values()):
             click.echo(f"{_('holds if')}: {said(Said(text, PLACES))}")
+        if rule.shown is not None:
+            click.echo(_("where the file shows that, it is said without a condition"))
         return
     found = find(known, words)
     if found is None:
@@ -186,7 +188,7 @@ def _print(found: Inspection, card: Card, form: str, *, everything: bool, words:
             for skip in found.skipped:
                 chat(_("not read: {path}: {why}").format(path=clean(skip.path), why=clean(translated(skip.why))))
     for entry in found.unmatched:
-        place = f"{entry.shown} ({entry.at})" if entry.at else entry.shown
+        place = f"{entry.shown} ({quoted(entry.at)})" if entry.at else entry.shown
         chat(
             _("{source}: entry {number} fits no finding: {rule} in {place}").format(
                 source=entry.source, number=entry.number, rule=entry.rule, place=place
@@ -195,7 +197,9 @@ def _print(found: Inspection, card: Card, form: str, *, everything: bool, words:
 
 
 def _tell(parts: Iterable[Section]) -> None:
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None  # what a program reads stays one line
+    columns = (
+        shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None
+    )  # what a program reads stays one line
     for section in parts:
         heading(section.title)
         for line in section.lines:

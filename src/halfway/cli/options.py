@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from halfway.cli.i18n import _
-from halfway.language import is_known
+from halfway.command import known_language
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -24,17 +24,10 @@ def common(command: CommandT) -> CommandT:
         "--lang",
         metavar="LANG",
         expose_value=False,
-        callback=_language,
+        callback=known_language,
         help="Language of the answer: en or ko; else HALFWAY_LANG, then the locale.",
     )(command)  # fmt: skip
     return click.option("--json", "as_json", is_flag=True, help="Print JSON; errors are JSON on stderr.")(command)
-
-
-def _language(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """A language that nobody has translated into is refused; one of the locale is English then."""
-    if value is not None and not is_known(value):
-        raise click.BadParameter(_("{language} is not known. Choose en or ko.").format(language=value), context, parameter)
-    return value
 
 
 def where(command: CommandT) -> CommandT:

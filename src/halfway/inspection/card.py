@@ -132,7 +132,7 @@ def _stop_conditions(named: Sequence[tuple[Step, str]]) -> Iterator[Said]:
 
 def _approver(case: Case) -> Said:
     if not outward(case.flow):
-        if case.flow.unread or any(step.opaque is not None for step in case.flow.steps):
+        if case.flow.unread or case.flow.moving or any(step.opaque is not None for step in case.flow.steps):
             return NEEDS_CONFIRMATION
         return Said("nobody needs to: nothing changes anything outside")
     gates = [step.gate for step in case.flow.steps if step.gate is not None]

@@ -74,10 +74,16 @@ def _verdict(on: Ground, opening: str, body: str) -> Iterator[Said]:
         yield Said("it uses the word {word} outside of its first line", {"word": found[0]})
 
 
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
+
+
 def _omitted(on: Ground, body: str) -> Iterator[Said]:
     for one in on.needed:
         if not _stands(one, body):
             yield Said("it leaves out {what}", {"what": one})
+    named = [one for one in _SENTENCE.split(body) if on.unsure and _stands(on.needed[0], one)]
+    if named and not any(on.unsure in one for one in named):
+        yield Said("the sentence that names {rule} does not say: {what}", {"rule": on.needed[0], "what": on.unsure})
 
 
 # ── what the card must say, too ──

@@ -1,4 +1,4 @@
-"""What somebody has to confirm before a finding counts as a weakness: of most of what rules can say, the reason stands in no file."""
+"""What somebody has to confirm of a finding: for most of what rules can say, the reason stands in no file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from halfway.inspection.finding import Case, Finding, Rule, Said
 
 
-def conditional(case: Case, rule: Rule, finding: Finding) -> Finding:
+def with_condition(case: Case, rule: Rule, finding: Finding) -> Finding:
     """The finding with the condition that its rule has for such a sentence, unless the file shows at this step that it is met."""
     step, text = case.steps.get(finding.step), rule.holds_if.get(finding.inference.text)
     if text is None or (rule.shown is not None and rule.shown(case, step)):

@@ -53,6 +53,8 @@ def _head(writing: Writing) -> Iterator[str]:
     yield writing.remark("The inspection of it ended with: {verdict}", verdict=Said(card.verdict.value.upper()))
     if card.gravest is not None:
         yield comment(f"{card.gravest.rule} {place(card.gravest.span)}: {writing.say(card.gravest.inference)}")
+        if card.gravest.holds_if is not None:
+            yield writing.remark("holds if: {condition}", condition=card.gravest.holds_if)
     yield writing.todo("first the places with this mark, then the bodies: each raises NotImplementedError")
     yield writing.remark("Look at it again and again with: halfway check --app MODULE:app")
     yield writing.remark("That refuses a step as long as nothing tells what became of a lost answer, and a role that nobody holds.")

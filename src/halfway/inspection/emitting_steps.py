@@ -184,6 +184,8 @@ def _evidence(writing: Writing, step: Step) -> Iterator[str]:
         yield "    " + writing.remark("it uses what came back from {steps}", steps=", ".join(needs))
     for one in _findings(writing.card, step)[:MOST_FINDINGS]:
         yield "    " + comment(f"{one.rule}: {writing.say(one.inference)}")
+        if one.holds_if is not None:
+            yield "    " + writing.remark("holds if: {condition}", condition=one.holds_if)
 
 
 def _findings(card: Card, step: Step) -> list[Finding]:

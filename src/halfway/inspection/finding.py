@@ -64,15 +64,14 @@ class Finding:
     facts: tuple[Fact, ...]  # at least one
     inference: Said
     step: str = ""  # the id of the step; empty: of the flow
-    holds_if: Said | None = None  # what no file shows, and somebody has to confirm before it counts as one; None: the files show it
+    holds_if: Said | None = None  # what no file shows, and somebody has to confirm; None: the files show it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
     """One rule. Texts are message ids.
 
-    Its sentences that rest on something that stands in no file have the condition beside them: about half of them turn out to be none when
-    somebody looks, and of the others nearly all hold.
+    Its sentences that rest on something that stands in no file have the condition beside them.
     """
 
     id: str  # R-01

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from halfway.inspection.card import Card, card_of, chosen
-from halfway.inspection.confirming import conditional
+from halfway.inspection.confirming import with_condition
 from halfway.inspection.databases import is_dump
 from halfway.inspection.finding import Case, Finding, Rule
 from halfway.inspection.formats import Given, Reader
@@ -113,11 +113,16 @@ class Inspector:
     def findings(self, case: Case) -> list[Finding]:
         """What all rules say, each place once: a function that is called from several places is read at each of them."""
         found: dict[tuple[str, Span, str, object], Finding] = {}
-        for finding in (conditional(case, rule, one) for rule in self.rules for one in rule.check(case)):
+        for finding in (with_condition(case, rule, one) for rule in self.rules for one in rule.check(case)):
             key = finding.rule, finding.span, finding.inference.text, finding.inference.params.get("what")
-            if key not in found or finding.severity > found[key].severity:
+            if key not in found or _graver(finding) > _graver(found[key]):
                 found[key] = finding
         return list(found.values())
+
+
+def _graver(finding: Finding) -> tuple[int, bool]:
+    """Of two that are as grave the one that the files show."""
+    return finding.severity, finding.holds_if is None
 
 
 def _why(error: Exception) -> str:

@@ -28,6 +28,7 @@ class Reason:
     code: str
     said: Said
     step: str = ""
+    holds_if: Said | None = None  # of the finding that it comes from
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def _stops_for(case: Case, finding: Finding) -> Reason | None:
         "R-14": ("S8", high and step is not None and _drives(case, step)),
         "R-20": ("S9", blocker),
     }.get(finding.rule)  # fmt: skip
-    return Reason(holds[0], finding.inference, finding.step) if holds is not None and holds[1] else None
+    return Reason(holds[0], finding.inference, finding.step, finding.holds_if) if holds is not None and holds[1] else None
 
 
 def _drives(case: Case, step: Step) -> bool:
@@ -214,9 +215,9 @@ def _limits(case: Case, findings: Sequence[Finding]) -> Iterator[Reason]:
             yield from _limits_of(step, approved=step.id in approved)
     for finding in findings:
         if finding.rule in SAID_BY:
-            yield Reason(SAID_BY[finding.rule], finding.inference, finding.step)
+            yield Reason(SAID_BY[finding.rule], finding.inference, finding.step, finding.holds_if)
         elif finding.severity >= (Severity.MEDIUM if finding.rule in LIMITING else Severity.HIGH):
-            yield Reason("L7", finding.inference, finding.step)
+            yield Reason("L7", finding.inference, finding.step, finding.holds_if)
     if flow.evidence_off is not None:
         yield Reason("L5", Said("nothing is kept of a run that failed"))
     said = {step.opaque.what for step in outward(flow) if step.opaque is not None}

@@ -280,6 +280,7 @@ class Trigger:
     quote: str = ""
     inputs: tuple[str, ...] = ()
     period: float | None = None  # seconds between two starts of a schedule
+    branches: tuple[str, ...] = ()  # only those start it; empty: not known, or all
 
 
 @dataclass(frozen=True)

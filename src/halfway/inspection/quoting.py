@@ -10,7 +10,10 @@ LONGEST = 160
 LONGEST_LINE = 5_000  # in which a secret is looked for; what is longer was written by no person
 _COMMAND = re.compile(r"##((?:vso)?\[)")
 _AT_BEGINNING = re.compile(r"^::")
-_UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
+    r"|\\u00(?:0[0-8bcefBCEF]|1[0-9a-fA-F]|7[fF])"  # as JSON writes them
+)
 _DIGIT = re.compile(r"\d")
 
 # Of what is taken out of quotes most is no secret; one is told of only where little else can be meant.

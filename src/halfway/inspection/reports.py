@@ -39,7 +39,8 @@ def card_json(card: Card) -> Json:
             "steps": card.steps, "run": card.run or None,
         },
         "verdict": card.verdict.value,
-        "reasons": [{"code": one.code, "step": quoted(one.step) or None, "text": words(one.said)} for one in card.reasons],
+        "reasons": [{"code": one.code, "step": quoted(one.step) or None, "text": words(one.said),
+             "holdsIf": None if one.holds_if is None else words(one.holds_if)} for one in card.reasons],
         "gravest": None if card.gravest is None else {**_finding(card.gravest), "rank": card.rank},
         "findings": [_finding(one) for one in card.others],
         "suppressions": [_suppressed(one) for one in card.suppressed],
@@ -78,7 +79,7 @@ def _suppressed(one: Suppressed) -> Json:
 
 def _suppression(one: Suppression) -> Json:
     return {
-        "rule": one.rule, "file": one.shown, "at": one.at or None, "reason": one.reason, "owner": one.owner,
+        "rule": one.rule, "file": one.shown, "at": quoted(one.at) or None, "reason": one.reason, "owner": one.owner,
         "expires": one.expires.isoformat(), "source": one.source,
     }  # fmt: skip
 

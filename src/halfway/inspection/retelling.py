@@ -27,6 +27,7 @@ class Ground:
     approved: bool  # whether the card says who approves
     landed: bool  # whether the card says of a step that it has happened
     absent: bool  # ... that it was not executed
+    unsure: str = ""  # needs confirmation, in the language, where the gravest weakness does
 
 
 def ground(card: Card, text: str, *, language: str, opening: str, unsure: str) -> Ground:
@@ -43,6 +44,7 @@ def ground(card: Card, text: str, *, language: str, opening: str, unsure: str) -
         severity="" if card.gravest is None else card.gravest.severity.name, approved=NEEDS_CONFIRMATION.text not in card.approver.text,
         landed=any(line.outcome is Outcome.LANDED for line in card.lines),
         absent=any(line.outcome is Outcome.NOT_EXECUTED for line in card.lines),
+        unsure=unsure if card.gravest is not None and card.gravest.holds_if is not None else "",
     )  # fmt: skip
 
 
@@ -51,7 +53,8 @@ def asked(on: Ground, problems: Sequence[str] = ()) -> tuple[str, str]:
     blocks = {"REPORT": on.text.splitlines(), "NAMES": on.needed, "WRONG": problems}
     lines = (line for title, block in blocks.items() if block for line in (title, *(f"| {one}" for one in block), "END"))
     # What stands last is heard best by small models.
-    return _order(LANGUAGES[on.language], on.opening), "\n".join((*lines, f"{LAST}{on.opening}"))
+    doubt = f"\nSay in the sentence that names {on.needed[0]}: {on.unsure}." if on.unsure else ""
+    return _order(LANGUAGES[on.language], on.opening) + doubt, "\n".join((*lines, f"{LAST}{on.opening}"))
 
 
 def _order(language: str, opening: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
@@ -71,12 +71,21 @@ def _result(card: Card, one: Finding, here: str, seen: Counter[str]) -> Json:
         "level": LEVELS[one.severity] if one.holds_if is None else "none",
         "message": {"text": words(one.inference) if one.holds_if is None else f"{words(one.inference)} Holds if: {words(one.holds_if)}"},
         "locations": [_location(one.span, here)],
-        "relatedLocations": [_location(fact.span, here) for fact in one.facts],
+        "relatedLocations": _unique(_location(fact.span, here) for fact in one.facts),
         "partialFingerprints": {"stepAndRule/v1": print_ if seen[print_] == 1 else f"{print_}:{seen[print_]}"},
         # The standard wants it of every result as soon as one has it; an empty list says: not suppressed.
         "suppressions": [],
         "properties": {"verdict": card.verdict.value, "flow": card.name, "severity": one.severity.name},
     }
+
+
+def _unique(places: Iterable[Json]) -> list[Json]:
+    """Each once, as the standard wants it: two facts may stand on one line."""
+    found: list[Json] = []
+    for place in places:
+        if place not in found:
+            found.append(place)
+    return found
 
 
 def _suppression(one: Suppression) -> Json:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from halfway.command import is_known
+from halfway.command import known_language
 from halfway_report.days import DAY_NAMES, FIRST, LAST, DayName
 from halfway_report.language import _
 
@@ -27,7 +27,7 @@ def common(command: Command) -> Command:
         "--lang",
         metavar="LANG",
         expose_value=False,
-        callback=_language,
+        callback=known_language,
         help="Language of the answer: en or ko; else HALFWAY_LANG, then the locale.",
     )(command)  # fmt: skip
     command = click.option("--json", "as_json", is_flag=True, help="Print JSON; errors are JSON on stderr.")(command)
@@ -35,13 +35,6 @@ def common(command: Command) -> Command:
         "--config", envvar="REPORT_CONFIG", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
         help="The report.toml; else REPORT_CONFIG, then the nearest one from this folder upwards.",
     )(command)  # fmt: skip
-
-
-def _language(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """A language that nobody has translated into is refused; one of the locale is English then."""
-    if value is not None and not is_known(value):
-        raise click.BadParameter(_("{language} is not known. Choose en or ko.").format(language=value), context, parameter)
-    return value
 
 
 def order(command: Command) -> Command:

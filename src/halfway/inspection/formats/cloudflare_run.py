@@ -242,9 +242,9 @@ class Walk:
         for number, action in enumerate(shown or [None]):
             step = self._step(name, number, call, around, action)
             step = replace(step, unit=name, scope=name, repeaters=repeaters, timeout=given.timeout, timeout_known=True)
-            if action is not None and (action.leaves or action.caught):
-                left = {"leaves": str(action.leaves)} if action.leaves else {}
-                step = replace(step, extra={**step.extra, **left, **({"caught": "true"} if action.caught else {})})
+            if action is not None:
+                own = {"at": action.at, "leaves": action.leaves, "caught": int(action.caught)}
+                step = replace(step, extra={**step.extra, **{name: str(value) for name, value in own.items() if value}})
             if _is_dropped(call):
                 step = replace(step, extra={**step.extra, "not_awaited": "true"}, on_error=OnError.SWALLOW)
             self._add(replace(step, facts=given.facts), around)

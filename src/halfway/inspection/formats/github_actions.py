@@ -16,7 +16,7 @@ from halfway.inspection.formats.sequence import Draft, edges, ends, numbered
 from halfway.inspection.formats.shell import secrets
 from halfway.inspection.model import Edge, Flow, Kind, Mark, RunLog, Span, Starting, Step, Trigger, When
 from halfway.inspection.quoting import quoted
-from halfway.inspection.source import Node, Source
+from halfway.inspection.source import Node, Source, Unreadable
 
 _MAY_BE = re.compile(r"^[ \t]*[\"']?(?:jobs|runs)[\"']?\s*:", re.MULTILINE)
 
@@ -47,11 +47,28 @@ class GithubActions:
                 calling = Calling(_as_workflow(root), source, given, limited=False)
                 yield _flow(calling, (Trigger(Starting.CALL, root.get("runs").span),))
         else:
+            _refuse_what_never_runs(root)
             yield _flow(Calling(root, source, given), triggers(root, source))
 
     def runs(self, source: Source, given: Given, /) -> Iterator[RunLog]:
         """A definition tells of no runs."""
         yield from ()
+
+
+def _refuse_what_never_runs(root: Node) -> None:
+    """GitHub takes a file with such a step for none at all: not one of its jobs begins.
+
+    Raises Unreadable.
+    """
+    for _, job in root.get("jobs").items():
+        for step in job.get("steps").each():
+            line = step.span.line
+            if isinstance(step.value, dict) and not step.get("run").there and not step.get("uses").there:
+                raise Unreadable(f"line {line}: GitHub runs nothing of this file, because a step has neither run nor uses")
+            if step.get("uses").there and (step.get("working-directory").there or step.get("shell").there):
+                raise Unreadable(
+                    f"line {line}: GitHub runs nothing of this file, because a step with uses has a working-directory or a shell"
+                )
 
 
 def _used(source: Source, given: Given) -> bool:

@@ -13,15 +13,17 @@ _LONGEST = 2_000
 _COMMENT = re.compile(r"^\s*#|\s#\s")
 _MOVES = re.compile(
     "|".join((
-        r"\buses:\s*[\"']?(?!\./|\S*\btmate@)[\w./-]+@(?:main|master|latest|develop|HEAD)\b",
-        r"\bimage:\s*[\"']?[\w.-]+(?:[/:][\w.-]+)*:latest\b(?!@sha256:)",
+        r"\buses:\s*[\"']?(?!\./|\S*\btmate@|\S+/\.github/workflows/)[\w./-]+@(?:main|master|latest|develop|HEAD)\b",
+        r"\bimage:\s*[\"']?(?!\S*[A-Z])[\w.-]+(?:[/:][\w.-]+)*:latest\b(?!@sha256:)",
         r"/releases/latest/download/",
-        # What is fetched as data is meant to be the newest.
-        r"raw\.githubusercontent\.com/[\w.-]+/[\w.-]+/(?:refs/heads/)?(?:main|master|HEAD)/(?!\S*\.(?:json|csv|txt|md|xml|tsv|geojson|parquet)\b)",
+        r"raw\.githubusercontent\.com/[\w.-]+/[\w.-]+/(?:refs/heads/)?(?:main|master|HEAD)/",
         r"\b(?:curl|wget)\b[^|]*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b",
         r"\b(?:npx|dlx|bunx)\s+(?:-\S+\s+)*[@\w./-]+@latest\b",
     ))
 )  # fmt: skip
+# What is fetched as data, and not applied, is meant to be the newest.
+_DATA = re.compile(r"raw\.githubusercontent\.com/\S+\.(?:json|csv|txt|md|xml|tsv|geojson|parquet)\b")
+_APPLIED = re.compile(r"\b(?:apply|create|replace|kubectl|helm|import|load|psql|mysql)\b|\|\s*\w*sh\b")
 # Without a tag an image is the latest; elsewhere than among containers `image` may be anything.
 _UNTAGGED = re.compile(r"^\s*(?:-\s+)?image:\s*[\"']?[\w.-]+(?:/[\w.-]+)*[\"']?\s*$")
 
@@ -36,6 +38,8 @@ def moving(source: Source, containers: Span | None = None, made_here: Collection
     for number in range(first, last + 1):
         line = source.line(number)
         said = _COMMENT.split(line, maxsplit=1)[0] if len(line) <= _LONGEST else ""
+        if _DATA.search(said) and not _APPLIED.search(said):
+            continue
         if number not in made_here and len(found) < MOST and (_MOVES.search(said) or (containers is not None and _UNTAGGED.match(said))):
             found.append(source.fact(source.span(number)))
     return tuple(found)

@@ -18,6 +18,7 @@ from halfway.inspection.formats.typescript import (
     dotted,
     entry,
     imported,
+    is_function,
     literal,
     member,
     parameters,
@@ -77,6 +78,7 @@ class Action:
     opaque: Unread | None = None
     in_loop: bool = False
     caught: bool = False  # its failure ends within the body, so that nothing around it is tried again
+    at: int = 0  # the line of its call in the body
     leaves: int = 0  # the last line of the branch that it is in, where the body is left at the end of that; 0: of none
 
 
@@ -112,7 +114,8 @@ class Reading:
         key = identity(self.program, call, body, self.bindings, _ID if creates else KEY) if effect.outward else None
         looped, caught = _in_loop(call, body), _is_caught(call, body)
         leaves = _leaves(self.program, call, body)
-        yield Action(self.program.span(call), effect, key, spans, returned, in_loop=looped, caught=caught, leaves=leaves)
+        span = self.program.span(call)
+        yield Action(span, effect, key, spans, returned, in_loop=looped, caught=caught, at=span.line, leaves=leaves)
 
     def _effect(self, call: Syntax) -> Effect | None:
         program, given = self.program, arguments(call)
@@ -180,7 +183,8 @@ class Reading:
                 key = identity(self.program, call, call, self.bindings)
                 own = key if key.bearing is not Bearing.NONE else None
                 looped, caught, leaves = _in_loop(call, body), _is_caught(call, body), _leaves(self.program, call, body)
-                yield Action(unread.span, effect, own, spans, returned, unread, looped, caught, leaves)
+                at = self.program.span(call).line
+                yield Action(unread.span, effect, own, spans, returned, unread, looped, caught, at, leaves)
             return
         self.left[0] -= 1
         reading, function = target
@@ -192,7 +196,8 @@ class Reading:
             keeps = (action.kept if not action.returned else ()) + (spans if action.returned else ())
             looped, caught = action.in_loop or _in_loop(call, body), action.caught or _is_caught(call, body)
             leaves = _leaves(self.program, call, body)
-            yield replace(action, kept=keeps, returned=action.returned and returned, in_loop=looped, caught=caught, leaves=leaves)
+            at, back = self.program.span(call).line, action.returned and returned
+            yield replace(action, kept=keeps, returned=back, in_loop=looped, caught=caught, at=at, leaves=leaves)
 
     def _told(self, effect: Effect, call: Syntax) -> Effect:
         """The effect of a function that was not given; one called after a message that is handed the hook of the own people tells them."""
@@ -261,14 +266,16 @@ def _only_waits(call: Syntax, name: str) -> bool:
 
 
 def _leaves(program: Program, call: Syntax, body: Syntax) -> int:
-    """The last line of the branch that a call is in, where that ends with leaving the body: nothing below it is done after the call."""
-    node = call
+    """The last line of the branch that a call is in, where that ends with a return: nothing below it in the body is done after the call."""
+    node, left = call, 0
     while node.parent is not None and node.id != body.id:
+        if is_function(node) or (node.type == "try_statement" and node.child_by_field_name("finalizer") is not None):
+            return 0  # a return leaves no more than the function that it is in, and what stands in a `finally` is done all the same
         branch = node.parent.type == "if_statement" and node.type == "statement_block" and node.named_children
-        if branch and node.named_children[-1].type in ("return_statement", "throw_statement"):
-            return program.span(node).end
+        if branch and not left and node.named_children[-1].type == "return_statement":
+            left = program.span(node).end
         node = node.parent
-    return 0
+    return left
 
 
 def _is_caught(call: Syntax, body: Syntax) -> bool:

@@ -35,6 +35,9 @@ OFFICIAL = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 SECOND = "a second {what} does harm, and nothing that stands elsewhere keeps it away"
 """What has to be confirmed of most repeats: what they do is told by names and by receivers, and both stand elsewhere."""
 
+IMAGE = re.compile(r"\b(?:docker|buildx|podman|crane|skopeo|ko|jib)\b|build-push")
+"""An image that is published: one more takes nothing from anybody."""
+
 TABLES = ("sheets.", "airtable.", "notion.", "dynamodb.", "db.", "store.")
 """How the actions on rows of tables of one's own begin."""
 
@@ -47,6 +50,7 @@ _REQUEST = re.compile(r"^[A-Z]{3,7} ")
 _ON_TAG = re.compile(r"\s*(?:startsWith\(\s*github\.ref\s*,\s*'refs/tags/|github\.ref\s*==\s*'refs/tags/|github\.ref_type\s*==\s*'tag')")
 _OF_START = re.compile(r"on\.(\w+)")
 _EVENT = re.compile(r"(?:^|&&|\{\{)\s*github\.event_name\s*(==|!=)\s*'(\w+)'")
+_BRANCH = re.compile(r"(?:^|&&|\{\{)\s*github\.ref\s*==\s*'refs/heads/([\w./-]+)'")
 _ON_BRANCH = re.compile(r"(?:^|&&|\{\{)\s*github\.ref\s*==\s*'refs/heads/")
 SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UNIT_RERUN, Repeating.RESTART, Repeating.REPLAY})
 """Who does the same once more; a schedule, a loop and a dispatch by hand begin something new."""
@@ -161,8 +165,7 @@ def stops(step: Step) -> bool:
 
 def breaks_off(step: Step, later: Step) -> bool:
     """Whether a failure of the later one ends a unit in which the step was done: its way leads there, and nothing catches the failure."""
-    leaves = int(step.extra.get("leaves", 0))
-    left = 0 < leaves < later.span.line and step.span.file == later.span.file
+    left = 0 < int(step.extra.get("leaves", 0)) < int(later.extra.get("at", 0))
     return stops(later) and "caught" not in later.extra and not left
 
 
@@ -182,6 +185,9 @@ def starts_it(start: Trigger, step: Step) -> bool:
     event = _OF_START.match(start.span.at)
     if event is None or "||" in step.condition:
         return True
+    asked = _BRANCH.search(step.condition)
+    if asked is not None and start.branches and asked[1] not in start.branches:
+        return False
     named = [(event[1] == name) is (how == "==") for how, name in _EVENT.findall(step.condition)]
     return all(named) and not (event[1] == "pull_request" and _ON_BRANCH.search(step.condition))
 
@@ -190,6 +196,11 @@ def only_on_tags(step: Step) -> bool:
     """Whether its condition asks for a tag, so that what runs on a branch, as by the clock, never comes to it."""
     parts = [] if "||" in step.condition or "!(" in step.condition else re.sub(r"\$\{\{|\}\}", "", step.condition).split("&&")
     return any(_ON_TAG.match(part) for part in parts)
+
+
+def is_no_stack(case: Case, _: Step | None) -> bool:
+    """Whether it stands elsewhere than among containers, which often are a stack to try things on."""
+    return case.flow.format != "compose"
 
 
 def is_shown_twice(_: Case, step: Step | None) -> bool:

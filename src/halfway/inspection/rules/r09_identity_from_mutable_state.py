@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Bearing, Kind, Repeat, Step
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import again, again_at, found, kinds, place, told
+from halfway.inspection.rules.common import IMAGE, again, again_at, found, kinds, place, told
 
 ANOTHER = "Running it again computes a new name for {what} ({name}), so that a second one is made and no receiver can refuse it."
 LOOKED = "The name for {what} is computed from what is the newest ({name}); whether the look before it finds the first one is not known."
 
-_IMAGE = re.compile(r"\b(?:docker|buildx|podman|crane|skopeo|ko|jib)\b|build-push")
-_MAKES = re.compile(r"\bgit (?:push|tag)\b|\brelease create\b|\bpublish\b|gh-release")
+# A tag or a release, which is what names are mostly looked up among.
+_MAKES = re.compile(r"\bgit tag\b|\bgit push\b.*(?:--(?:follow-)?tags|refs/tags|[\"']?\$)|\brelease create\b|gh-release|goreleaser")
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -34,12 +34,12 @@ def _severity(step: Step) -> Severity:
     if step.guard is not None:
         return Severity.MEDIUM
     # One image more takes nothing from anybody, and can be deleted.
-    return Severity.BLOCKER if kinds(step) & {Kind.PUBLISH, Kind.GIT} and not _IMAGE.search(told(step)) else Severity.HIGH
+    return Severity.BLOCKER if kinds(step) & {Kind.PUBLISH, Kind.GIT} and not IMAGE.search(told(step)) else Severity.HIGH
 
 
 def _makes_the_newest(case: Case, step: Step | None) -> bool:
     """Whether the flow itself makes what is then the newest, and nothing looks for the first one."""
-    return step is not None and step.guard is None and any(_MAKES.search(told(one)) for one in case.ways.outward())
+    return step is not None and step.guard is None and any(_MAKES.search(f"{told(one)}\n{one.quote}") for one in case.ways.outward())
 
 
 RULE = Rule(

@@ -8,19 +8,21 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, OnError, Repeat, Starting, Step
-from halfway.inspection.rules.common import found, is_by_hand, is_command, kinds, named_only, outward, tells_team, told
+from halfway.inspection.rules.common import found, is_by_hand, is_command, kinds, named_only, outward, starts_it, tells_team, told
 
 EFFECT = "No timeout is set for {what}: when it hangs, nobody learns that the run has stopped halfway."
 WAIT = "The wait {what} has no end: when what it waits for never comes, nobody learns that the run has stopped halfway."
+PAUSE = "{what} waits for a person without an end: when nobody lets it go on, nobody learns that the run has stopped halfway."
 BY_HAND = "No timeout is set for {what}: when it hangs, only who has started it by hand may see that it has stopped halfway."
 ENGINE = "No limit of time is set for {what}: when it hangs, only the engine's own ends it, after {hours} hours."
-REMARKS = ("github.comment", "github.label", "github.status")
+# One request to GitHub, which its client gives up after a while; what is sent along with a release or a page takes longer.
+REQUESTS = re.compile(r"github\.(?!release|pages)")
 DELETED = frozenset({Kind.DELETE})
 HANGS = "{what} can hang, it does harm when nobody sees that, and nothing that stands elsewhere ends it"
-BEHIND = "something is still to be done after {what}"
+BEHIND = "something was done before {what}, and something is still to be done after it"
 MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 _LOCAL = re.compile(r"(?:open|os\.\w+|shutil\.\w+|pathlib\.[\w.]+)\(|(?:which|rm|mv|cp|mkdir|ln|touch) ")  # the own machine does not hang
-_PAUSED = re.compile(r"(?i)paus")
+_PAUSED = re.compile(r"(?i)(?<![a-z])paused?\b")  # a person lets it go on
 SHORT = 3600.0  # seconds; who hangs no longer than that is missed soon enough
 
 
@@ -48,7 +50,8 @@ def check(case: Case) -> Iterator[Finding]:
             # Who waits before anything else has begun has left nothing halfway.
             first = waits and Mark.IN_LOOP not in step.marks and not any(case.ways.is_after(one, step) for one in case.ways.steps)
             severity = Severity.LOW if harmless or by_hand or named or idle or meant or first else Severity.MEDIUM
-            text = WAIT if waits else BY_HAND if by_hand else EFFECT
+            paused = waits and _PAUSED.search(step.quote) is not None
+            text = PAUSE if paused else WAIT if waits else BY_HAND if by_hand else EFFECT
             yield found(RULE.id, severity, step, text, what=step.extra.get("waits_for") or told(step))
         elif step.ends_after > SHORT:
             yield found(RULE.id, Severity.LOW, step, ENGINE, hours=f"{step.ends_after / 3600:g}")
@@ -58,12 +61,17 @@ def _is_shown(case: Case, step: Step | None) -> bool:
     """Whether it is known what hangs there, and something hangs on it: it is no message to the own people, and its failure counts."""
     if step is None:
         return False
+    if Mark.WAIT in step.marks and _PAUSED.search(step.quote):
+        return False
     if Mark.WAIT in step.marks:
-        if _PAUSED.search(step.quote):
-            return False  # a person lets it go on
-        return any(True for _ in case.ways.after(step)) or bool(case.ways.failing(step))
-    known = step.effect is not None and bool(step.effect.action) and not step.effect.action.startswith(REMARKS)
-    return known and kinds(step) != DELETED and step.on_error is OnError.STOP and not tells_team(step) and not _is_done_anew(case, step)
+        before = any(case.ways.is_after(one, step) for one in case.ways.steps if outward(one) or one.opaque is not None)
+        return before and (any(True for _ in case.ways.after(step)) or bool(case.ways.failing(step)))
+    if case.flow.triggers and not any(starts_it(one, step) for one in case.flow.triggers):
+        return False
+    if step.effect is None or not step.effect.action or REQUESTS.match(step.effect.action) is not None or kinds(step) == DELETED:
+        return False
+    told_of = Mark.FAILURE_NOTICE in step.marks or tells_team(step)
+    return step.on_error is OnError.STOP and not told_of and not _is_done_anew(case, step)
 
 
 def _is_done_anew(case: Case, step: Step) -> bool:
@@ -79,6 +87,6 @@ RULE = Rule(
     why="A step that hangs has neither succeeded nor failed, and nothing tells anybody.",
     fix="Set a timeout a little longer than the step ever takes, and look for the result when it has passed.",
     check=check,
-    holds_if={**dict.fromkeys((EFFECT, BY_HAND, ENGINE), HANGS), WAIT: BEHIND},
+    holds_if={**dict.fromkeys((EFFECT, BY_HAND, ENGINE), HANGS), WAIT: BEHIND, PAUSE: "nobody is told that it waits"},
     shown=_is_shown,
 )

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Reversible, Step
-from halfway.inspection.rules.common import found, is_by_hand, is_command, is_row, kinds, line, only_tells, outward, stops, told
+from halfway.inspection.rules.common import IMAGE, found, is_by_hand, is_command, is_row, kinds, line, only_tells, outward, stops, told
 from halfway.inspection.ways import Ways
 
 INFERENCE = "{what} cannot be taken back without a trace, and is done before {later}, which may fail and seems not to need it."
 ASIDE = frozenset({Mark.CLAIM, Mark.CURSOR, Mark.FAILURE_NOTICE, Mark.RECOVERY})
 
-_IMAGE = re.compile(r"\b(?:docker|buildx|podman|crane|skopeo|ko|jib)\b|build-push")
 _RELEASE = re.compile(r"\bgh release\b|gh-release|goreleaser")
 _OF_RELEASE = re.compile(
     r"\bgh (?:release|repo sync)\b|\bgh (?:pr|issue) (?:edit|close)\b|\brest\.(?:pulls|issues)\.update\b"
@@ -48,7 +47,7 @@ def _is_final(step: Step) -> bool:
     """Whether it cannot be taken back, or only for a while, or not without a trace that everybody sees."""
     if step.effect is None or step.effect.reversible is Reversible.YES:
         return False
-    if "--clobber" in step.effect.told or _IMAGE.search(step.effect.told):
+    if "--clobber" in step.effect.told or IMAGE.search(step.effect.told):
         return False  # it is written over; an image is there to be used by what follows
     return Kind.PUBLISH in kinds(step) or step.effect.reversible is Reversible.NO
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
@@ -16,6 +17,7 @@ LIMITED = frozenset({"n8n"})
 _LIMITS = ("max_iterations", "max_turns", "max_steps", "budget")
 MOST_FACTS = 5
 FILE, AGENT = frozenset({Kind.FILE}), frozenset({Kind.AGENT})
+_LOCAL = re.compile(r"^(?:docker|podman) (?:exec|run|compose)\b|://localhost\b|\blocalhost\b|\b127\.0\.0\.1\b")
 _UNKNOWN_TOOLS = frozenset({Kind.AGENT, Kind.UNKNOWN})
 
 
@@ -40,6 +42,8 @@ def check(case: Case) -> Iterator[Finding]:
 def _severity(step: Step, bounded: bool) -> Severity | None:
     if step.effect is not None and step.effect.action.startswith(("github.", "git.")):
         return Severity.MEDIUM  # at a project everybody sees it, and it can be closed
+    if _LOCAL.search(told(step)):
+        return Severity.MEDIUM  # what runs beside it
     if _is_grave(step):
         return Severity.HIGH if bounded else Severity.BLOCKER
     if kinds(step) == FILE:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.model import Step
+from halfway.inspection.rules.common import is_no_stack
 
 ONE = "A secret is written into the definition: everybody who may read the file may use it."
 SEVERAL = "{count} secrets are written into the definition: everybody who may read the file may use them."
@@ -20,8 +21,8 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _is_shown(case: Case, _: Step | None) -> bool:
-    """Whether it stands elsewhere than among containers, which often are a stack to try things on."""
-    return case.flow.format != "compose"
+    """Whether it stands elsewhere than in a stack, and than in the data that n8n keeps of a trial."""
+    return is_no_stack(case, None) and any("pinData" not in one.span.at for one in case.flow.secrets)
 
 
 RULE = Rule(

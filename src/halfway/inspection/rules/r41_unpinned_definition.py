@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
-from halfway.inspection.model import Step
-from halfway.inspection.rules.common import outward
+from halfway.inspection.rules.common import is_no_stack, outward
 
 INFERENCE = "A run that is started again may be another one than the first: what the quoted lines take comes from places that move."
 MOST_FACTS = 3
@@ -19,11 +18,6 @@ def check(case: Case) -> Iterator[Finding]:
         yield Finding(rule=RULE.id, severity=Severity.LOW, span=facts[0].span, facts=facts, inference=Said(INFERENCE))
 
 
-def _is_shown(case: Case, _: Step | None) -> bool:
-    """Whether it stands elsewhere than among containers, which often are a stack to try things on."""
-    return case.flow.format != "compose"
-
-
 RULE = Rule(
     id="R-41",
     name="unpinned-definition",
@@ -32,5 +26,5 @@ RULE = Rule(
     fix="Name the version, the commit or the digest of everything that a run takes from elsewhere.",
     check=check,
     holds_if={INFERENCE: "what changes there changes what is done outside"},
-    shown=_is_shown,
+    shown=is_no_stack,
 )

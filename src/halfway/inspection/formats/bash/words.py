@@ -81,6 +81,9 @@ _RUNNERS = frozenset(
 _MANY = frozenset({"nx", "turbo", "lerna"})  # builders that run one target in several packages
 _BUILDERS = _MANY | {"make", "just", "task", "npm", "pnpm", "yarn", "bun", "rake", "invoke", "nox", "tox", "mage"}
 _TRIES = re.compile(r"--?dry-?run(?:=(?!none|false|0).*)?|--snapshot|--help")
+_TAKE_VALUES = frozenset(
+    {"--base", "--head", "--scope", "--filter", "--projects", "-p", "--exclude", "--parallel", "-C", "--dir", "--prefix"}
+)
 _ORDERS = _MANY | {"run", "exec", "run-many", "affected"}  # what stands before the target
 _MODULES = frozenset({
     "pip", "pytest", "build", "venv", "virtualenv", "http", "json", "compileall", "unittest", "mypy", "ruff", "black", "isort", "flake8",
@@ -88,8 +91,12 @@ _MODULES = frozenset({
     "uv", "nltk", "spacy", "ipykernel",
     "pre_commit", "playwright", "py_compile", "cProfile", "bandit", "pylint", "pyright", "setuptools", "wheel", "poetry", "hatch",
 })  # fmt: skip
-# Seconds, where no option says otherwise; a request of the AWS CLI is given up after one minute, and tried a few times.
-_OWN_LIMITS = {("flux",): 300.0, ("goreleaser",): 3600.0, ("dotnet", "nuget", "push"): 300.0, ("gcloud", "builds", "submit"): 3600.0}
+# Seconds, where none of the options says otherwise.
+_OWN_LIMITS = {
+    ("flux",): (300.0, ("--timeout",)), ("goreleaser",): (3600.0, ("--timeout",)), ("gcloud", "builds", "submit"): (3600.0, ("--timeout",)),
+    ("dotnet", "nuget", "push"): (300.0, ("--timeout", "-t")), ("gem", "push"): (60.0, ()), ("helm", "upgrade"): (300.0, ("--timeout",)),
+    ("helm", "install"): (300.0, ("--timeout",)),
+}  # fmt: skip
 _INTERPRETERS = frozenset({"bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "php"})
 _STARTERS = frozenset({"java", "rake", "artisan"})
 # A program that nobody knows, told to do what goes outside.
@@ -304,22 +311,34 @@ def own_retry(words: Sequence[str]) -> tuple[int | None, bool] | None:
 
 def own_timeout(words: Sequence[str]) -> float | None:
     """The longest time that a request may take, or a tool that has a limit of its own."""
-    own = next((limit for first, limit in _OWN_LIMITS.items() if (_base(words[0]), *words[1 : len(first)]) == first), None)
-    if own is not None and not any(word.startswith(("--timeout", "-t=")) or word == "-t" for word in words):
-        return own
+    for first, (limit, options) in _OWN_LIMITS.items():
+        if (_base(words[0]), *words[1 : len(first)]) == first:
+            told = next((_after(words, place) for place, word in enumerate(words) if word.partition("=")[0] in options), "")
+            return _length(told) or limit
     for place, word in enumerate(words):
         match = re.match(r"^(?:--max-time|-m|--timeout|--read-timeout|--cli-read-timeout)(?:[= ]?(\d+(?:\.\d+)?))?$", word)
         if match and _base(words[0]) in ("curl", "wget", "aws", "http", "https"):
             value = match[1] or (words[place + 1] if place + 1 < len(words) else "")
             return (float(value) or None) if re.fullmatch(r"\d+(?:\.\d+)?", value) else None  # 0 is no limit
-        if word == "--timeout" and place + 1 < len(words) and (match := re.fullmatch(r"(\d+)([smh]?)", words[place + 1])):
-            return float(match[1]) * {"m": 60, "h": 3600}.get(match[2], 1)
+        if word == "--timeout" and (own := _length(_after(words, place))) is not None:
+            return own
     return None
+
+
+def _after(words: Sequence[str], place: int) -> str:
+    """The value of an option, which is joined to it or the next word."""
+    _, joined, value = words[place].partition("=")
+    return value if joined else words[place + 1] if place + 1 < len(words) else ""
+
+
+def _length(said: str) -> float | None:
+    match = re.fullmatch(r"(\d+)([smh]?)", said)
+    return float(match[1]) * {"m": 60, "h": 3600}.get(match[2], 1) if match else None
 
 
 def ends_by_itself(words: Sequence[str]) -> bool:
     """Whether each request of a tool is given up after a while that it does not tell of."""
-    return _base(words[0]) == "aws" and "--cli-read-timeout" not in words
+    return _base(words[0]) == "aws" and not any(word.startswith("--cli-read-timeout") for word in words)
 
 
 def program(words: Sequence[str]) -> Program | None:
@@ -349,7 +368,9 @@ def program(words: Sequence[str]) -> Program | None:
 
 def _target_of(words: Sequence[str], told: str) -> Program | None:
     """What a builder is told to make, if its name says that it goes outside; one of many packages is told by its target."""
-    target = next((word for word in words[1:] if not word.startswith("-") and word not in _ORDERS), "")
+    named = [place for place, word in enumerate(words) if word.partition("=")[0] in ("-t", "--target", "--targets")]
+    free = (place for place, word in enumerate(words) if place and word not in _ORDERS and words[place - 1] not in _TAKE_VALUES)
+    target = _after(words, named[0]) if named else next((words[place] for place in free if not words[place].startswith("-")), "")
     several = next((word for word in words if word in _MANY), None)
     told = told if several is None else f"{several} {target}"
     return Program(told, False, told) if target and outward(target) else None

@@ -88,6 +88,7 @@ _APPLIES_PLAN = ("dflook/terraform-apply", "dflook/tofu-apply")
 # Seconds, where no input says otherwise.
 _OWN_LIMITS = {
     "actions/deploy-pages": 600.0, "goreleaser/goreleaser-action": 3600.0, "appleboy/ssh-action": 600.0, "appleboy/scp-action": 600.0,
+    "jakejarvis/s3-sync-action": 60.0,
 }  # fmt: skip
 _RUN_BY = ("command", "commands", "run", "script")  # inputs that hold the lines of a shell
 _READS = ("get", "list", "check", "compare", "download")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.bash.frame import Frame
@@ -12,7 +12,7 @@ from halfway.inspection.formats.github.actions import EITHER_WAY, HERE, beside
 from halfway.inspection.formats.github.expressions import Job, never, when
 from halfway.inspection.formats.github.handing import called_with, has_secret, sources
 from halfway.inspection.formats.github.inputs import Broken
-from halfway.inspection.formats.github.steps import NOT_GIVEN, Making, fill, keyed, made
+from halfway.inspection.formats.github.steps import MOST_FOLLOWED, NOT_GIVEN, Making, fill, follow, keyed, made
 from halfway.inspection.formats.github.triggers import repeaters
 from halfway.inspection.formats.sequence import Draft, happens, joined, slug
 from halfway.inspection.model import Gate, Mark, OnError, Repeater, Repeating, Span, Step, Unread, When
@@ -56,6 +56,7 @@ class Calling:
     gate: Gate | None = None
     files: tuple[str, ...] = ()
     limited: bool = True  # whether a limit of time can stand here; the steps of an action get that of the job that uses it
+    left: list[int] = field(default_factory=lambda: [MOST_FOLLOWED], compare=False)  # others that may still be followed
 
 
 def units(calling: Calling) -> list[Unit]:
@@ -98,7 +99,7 @@ def _unit(name: str, job: Job, before: tuple[str, ...], calling: Calling, happen
     if job.node.get("uses"):
         yield from _called(job, frame, before, calling)
         return
-    making = Making(job, frame, calling.broken)
+    making = Making(job, frame, calling.broken, left=calling.left)
     found = [draft for key, step in job.steps.items() for draft in made(key, step, making)]
     yield Unit(job.unit, job.node, before, when(job.node.get("if").text), tuple(joined(found, happened)))
 
@@ -190,11 +191,12 @@ def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -
         draft = Draft(_opaque(uses, why, frame, extra), frame.when, wide=True)
         yield Unit(job.unit, job.node, before, when(job.node.get("if").text), (draft,))
         return
+    follow(calling.left, uses.span.line)
     given = {name: node.text for name, node in job.node.get("with").items()}
     inputs = {name: node.get("default").text for name, node in root.get("on", "workflow_call", "inputs").items()} | given
     inner = Calling(
         fill(root, inputs), source, calling.given, calling.broken, f"{job.unit}/", frame.repeaters, frame.condition, frame.gate,
-        (*calling.files, calling.source.path),
+        (*calling.files, calling.source.path), left=calling.left,
     )  # fmt: skip
     for unit in units(inner):
         yield unit if unit.needs else replace(unit, needs=before)

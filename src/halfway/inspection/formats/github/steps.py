@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from halfway.inspection.formats.bash import read
 from halfway.inspection.formats.bash.frame import Frame
@@ -34,6 +34,8 @@ from halfway.inspection.quoting import quoted, safe
 from halfway.inspection.source import Node, Source, Unreadable
 
 MOST_ACTIONS = 5  # composite actions within one another
+MOST_FOLLOWED = 500  # workflows and composite actions that one file leads to, each time it does
+MOST_FILLED = 100_000  # characters by which a text may grow when the inputs of a call are filled in
 NOT_GIVEN = "{what} was not given: what it does outside cannot be read"
 A_PROGRAM = "{what} is an action that is a program: what it does outside cannot be read"
 OTHER_SHELL = "{what} is no shell that can be read here"
@@ -66,6 +68,17 @@ class Making:
     frame: Frame
     broken: tuple[Broken, ...] = ()
     depth: int = 0
+    left: list[int] = field(default_factory=lambda: [MOST_FOLLOWED], compare=False)
+
+
+def follow(left: list[int], line: int) -> None:
+    """Counts one more that is followed.
+
+    Raises Unreadable, because files that name one another a few times each lead to more than anybody could read.
+    """
+    left[0] -= 1
+    if left[0] < 0:
+        raise Unreadable(f"line {line}: it leads to more than {MOST_FOLLOWED} workflows and actions")
 
 
 def made(key: str, step: Node, making: Making) -> Iterator[Draft]:
@@ -227,12 +240,13 @@ def _local(step: Node, uses: str, frame: Frame, making: Making) -> Iterator[Draf
     if root.get("runs", "using").text != "composite":
         yield Draft(_bare(step, frame, opaque=Unread(uses, A_PROGRAM, step.get("uses").span)), frame.when, wide=True)
         return
+    follow(making.left, step.span.line)
     filled = fill(root.get("runs", "steps"), _given(root, step.get("with")))
     steps = keyed(filled)
     job = Job(frame.scope, filled, root, steps, {}, {})
     inner = replace(frame, source=source, followed=(*frame.followed, source.path))
     for key, node in steps.items():
-        yield from made(key, node, Making(job, inner, making.broken, making.depth + 1))
+        yield from made(key, node, Making(job, inner, making.broken, making.depth + 1, making.left))
 
 
 def _given(root: Node, given: Node) -> dict[str, str]:
@@ -254,13 +268,14 @@ def fill(node: Node, inputs: Mapping[str, str]) -> Node:
         return " ".join(inputs.get(match[1], match[0]).split())[:2_000]
 
     text = re.sub(r"\$\{\{\s*inputs\.([\w-]+)\s*\}\}", value, node.value)
-    return replace(node, value=re.sub(r"\binputs\.([\w-]+)", lambda match: _inner(inputs.get(match[1], match[0])), text))
+    text = re.sub(r"\binputs\.([\w-]+)", lambda match: _inner(inputs.get(match[1], match[0])), text)
+    return replace(node, value=text) if len(text) <= len(node.value) + MOST_FILLED else node
 
 
 def _inner(value: str) -> str:
     """A value within an expression: another expression without its braces, or a literal."""
     match = re.fullmatch(r"\s*\$\{\{(.*)\}\}\s*", value, re.DOTALL)
-    return f"({match[1].strip()})" if match else value if value.startswith("inputs.") else f"'{value[:200]}'"
+    return f"({match[1].strip()[:500]})" if match else value if value.startswith("inputs.") else f"'{value[:200]}'"
 
 
 def keyed(steps: Node) -> dict[str, Node]:

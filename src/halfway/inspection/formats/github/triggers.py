@@ -44,7 +44,13 @@ def _triggers(root: Node, source: Source) -> Iterator[Trigger]:
                 cron = entry.get("cron")
                 yield Trigger(kind, cron.span, quoted(source.line(cron.span.line)), period=period(cron.text))
         else:
-            yield Trigger(kind, node.span, quote, tuple(name for name, _ in node.get("inputs").items()))
+            yield Trigger(kind, node.span, quote, tuple(name for name, _ in node.get("inputs").items()), branches=_branches(name, node))
+
+
+def _branches(name: str, node: Node) -> tuple[str, ...]:
+    """The branches whose push starts it, where they are named one by one and no tag does."""
+    names = tuple(one.text for one in node.get("branches").each())
+    return names if name == "push" and not node.get("tags").there and all(re.fullmatch(r"[\w./-]+", one) for one in names) else ()
 
 
 def starts_on_tags_only(root: Node) -> bool:

@@ -20,7 +20,7 @@ _HARMLESS = (
 _REACHES_OUT = re.compile(
     r"(?i)\bfetch\(|axios|httpRequest|\$http|https?\.request|\brequests\.|urllib|WebSocket|child_process|nodemailer"
     r"|require\((?!\s*['\"](?:node:)?(?:@?langchain[/\w-]*"
-    r"|crypto|lodash|moment|luxon|url|util|querystring|path|xlsx|cheerio|uuid|zlib|buffer|fs(?:/promises)?|os|events|stream|assert|https?)['\"])"
+    r"|crypto|lodash|moment|luxon|url|util|querystring|path|xlsx|cheerio|uuid|zlib|buffer|fs(?:/promises)?|os|events|stream|assert)['\"])"
     # A line of SQL in a text begins with `from`, too, and imports nothing.
     rf"|(?:^|[\n;])\s*(?:import\s+(?!{_HARMLESS})\w|from\s+(?!{_HARMLESS})\w[\w.]*\s+import\b)"
 )

@@ -17,6 +17,7 @@ from halfway.inspection.quoting import quoted
 
 FUNCTION = "The function `{what}` was not given, so that what it does cannot be read."
 SENSOR_ENDS_AFTER = 7 * 24 * 3600.0  # seconds; the default of every sensor
+SSH_ENDS_AFTER = 10.0  # seconds; its own default
 _TRIGGERS = "TriggerDagRunOperator"
 _SUBDAG = "SubDagOperator"  # waits for its tasks as a sensor does
 _CHAT = re.compile(r"(?i)slack|teams|mattermost|pagerduty|opsgenie")  # where the own people are
@@ -49,7 +50,8 @@ def operator(call: ast.Call, name: str, task: str, around: Around, walk: Walk) -
         return
     if kind == _TRIGGERS and not truth(keyword(call, "wait_for_completion")):
         around = replace(around, timeout_known=around.timeout is not None)  # it only notes that the other is to run
-    limit = number(keyword(call, "timeout", "cmd_timeout", "command_timeout"), around.frame)
+    given = keyword(call, "timeout", "cmd_timeout", "command_timeout")
+    limit = number(given, around.frame) if given is not None or kind != "SSHOperator" else SSH_ENDS_AFTER
     around = replace(around, timeout=limit or around.timeout, ends_after=SENSOR_ENDS_AFTER if kind == _SUBDAG else around.ends_after)
     seen = _known(call, name, kind, around, walk)
     does = task.replace("download", "get", 1)
