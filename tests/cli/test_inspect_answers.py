@@ -116,6 +116,18 @@ def test_in_sarif_a_suppressed_result_stays_and_says_who_answers_for_it(project:
     assert len(results) > 1
 
 
+def test_in_sarif_two_people_may_answer_for_one_finding(project: Path) -> None:
+    [step] = {one["step"] for one in [told(".github", "--json")["card"]["gravest"]]}
+    both = (
+        ENTRY.format(expires=SOON)
+        + "\n"
+        + ENTRY.format(expires=SOON).replace("jobs.orders.steps[0].run", step).replace("release desk", "shop")
+    )
+    (project / ".halfway-inspect.toml").write_text(both)
+    [suppressed] = [result for result in sarif(".github")["results"] if result["suppressions"]]
+    assert len(suppressed["suppressions"]) == 2
+
+
 def test_one_that_has_expired_counts_again_and_says_so(project: Path) -> None:
     (project / ".halfway-inspect.toml").write_text(ENTRY.format(expires="2026-01-31"))
     result = inspect(".github")

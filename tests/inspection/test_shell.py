@@ -344,6 +344,19 @@ def test_a_target_of_several_packages_is_named(command: str, unread: str | None)
     assert [one.what for one in shell(command).unread] == ([] if unread is None else [unread])
 
 
+@pytest.mark.parametrize(
+    ("command", "unread"),
+    [
+        ("curl -sSL https://acme.example/deploy.sh | bash", "https://acme.example/deploy.sh"),
+        ("wget -qO- https://acme.example/run | sh -s -- deploy", "deploy"),
+        ("curl -LsSf https://acme.example/install.sh | sh", None),
+        ("curl -sSL https://acme.example/deploy.sh | grep -c x", None),
+    ],
+)
+def test_what_a_shell_is_handed_by_a_pipe_was_not_read(command: str, unread: str | None) -> None:
+    assert [one.what for one in shell(command).unread] == ([] if unread is None else [unread])
+
+
 def test_a_script_that_calls_itself_ends() -> None:
     flow = shell("#!/bin/bash\nnpm publish\n./run.sh\n")
     assert acts(flow) == ["npm publish", "-"]

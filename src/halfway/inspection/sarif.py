@@ -56,9 +56,11 @@ def _results(card: Card, here: str, seen: Counter[str]) -> Iterator[Json]:
     for one in (card.gravest, *card.others):
         if one is not None:
             yield _result(card, one, here, seen)
-    for told in card.suppressed:
-        if told.state is State.ACTIVE:
-            yield {**_result(card, told.finding, here, seen), "suppressions": [_suppression(told.suppression)]}
+    answered = [told for told in card.suppressed if told.state is State.ACTIVE]
+    for number, told in enumerate(answered):
+        if all(one.finding != told.finding for one in answered[:number]):  # two people may answer for one finding
+            same = _unique(_suppression(one.suppression) for one in answered if one.finding == told.finding)
+            yield {**_result(card, told.finding, here, seen), "suppressions": same}
 
 
 def _result(card: Card, one: Finding, here: str, seen: Counter[str]) -> Json:
@@ -79,12 +81,12 @@ def _result(card: Card, one: Finding, here: str, seen: Counter[str]) -> Json:
     }
 
 
-def _unique(places: Iterable[Json]) -> list[Json]:
+def _unique(every: Iterable[Json]) -> list[Json]:
     """Each once, as the standard wants it: two facts may stand on one line."""
     found: list[Json] = []
-    for place in places:
-        if place not in found:
-            found.append(place)
+    for one in every:
+        if one not in found:
+            found.append(one)
     return found
 
 

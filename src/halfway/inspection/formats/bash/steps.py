@@ -68,8 +68,9 @@ def _drafts(command: Command, script: Script, frame: Frame, origins: Origins) ->
             _acting(_step(command, script, frame, effect.told), effect, command, script, frame=frame, origins=origins), command, frame
         )
         return
-    program = None if said.is_guessed(command.words) and _makes_file(command) else said.program(command.words)
-    if effect is None and program is not None and not said.asks_about_itself(command.words):
+    fed = said.fed(command.words, command.followers)
+    program = fed or (None if said.is_guessed(command.words) and _makes_file(command) else said.program(command.words))
+    if (effect is None or fed is not None) and program is not None and not said.asks_about_itself(command.words):
         yield from _programs(program, command, script, frame)
         return
     mark = written_down(command)

@@ -366,6 +366,16 @@ def program(words: Sequence[str]) -> Program | None:
     return None
 
 
+def fed(words: Sequence[str], followers: Sequence[Sequence[str]]) -> Program | None:
+    """What a shell is handed by a pipe, where its name or what it is told says that it goes outside: `curl …/deploy.sh | bash`."""
+    last = followers[-1] if followers else ()
+    if not last or _base(last[0]) not in ("bash", "sh", "zsh", "dash") or any(_PROGRAM.match(word) for word in last[1:]):
+        return None
+    handed = [word for word in words[1:] if not word.startswith("-")]
+    named = next((one for one in (*handed, *last[1:]) if outward(one.rpartition("/")[2])), None)
+    return Program(named, False, f"{named} | {_base(last[0])}") if named is not None else None
+
+
 def _target_of(words: Sequence[str], told: str) -> Program | None:
     """What a builder is told to make, if its name says that it goes outside; one of many packages is told by its target."""
     named = [place for place, word in enumerate(words) if word.partition("=")[0] in ("-t", "--target", "--targets")]
