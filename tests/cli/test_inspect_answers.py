@@ -116,6 +116,13 @@ def test_in_sarif_a_suppressed_result_stays_and_says_who_answers_for_it(project:
     assert len(results) > 1
 
 
+def test_a_file_that_is_named_tells_what_fits_nothing_also_where_it_lies_elsewhere(project: Path) -> None:
+    elsewhere = project.parent / "elsewhere" / "accepted.toml"
+    elsewhere.parent.mkdir()
+    elsewhere.write_text(ENTRY.format(expires=SOON))
+    assert "entry 1 fits no finding: R-09" in inspect(".github", "--suppressions", elsewhere).stderr
+
+
 def test_in_sarif_two_people_may_answer_for_one_finding(project: Path) -> None:
     [step] = {one["step"] for one in [told(".github", "--json")["card"]["gravest"]]}
     both = (

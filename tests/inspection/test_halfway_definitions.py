@@ -231,3 +231,16 @@ def send(step): return crm.pay(key=step.key)
 )
 def test_other_files_are_left_alone(text: str) -> None:
     assert not HalfwayReader().takes(Source("x.py", text))
+
+
+def test_a_body_that_is_still_to_be_written_bears_nothing_out() -> None:
+    written = one(GOOD)["SEND_WELCOME"]
+    body = '    """Says hello."""\n    raise NotImplementedError("later")\n'
+    unwritten = one(GOOD.replace("    return crm.mail(step.output(open_ticket), key=step.key)\n", body))["SEND_WELCOME"]
+    assert (written.opaque, repeatable(written)[0]) == (None, Repeatable.PROVEN)
+    assert unwritten.opaque is not None
+    assert repeatable(unwritten)[0] is Repeatable.UNKNOWN
+    looks = one(
+        GOOD.replace("    with mark:\n        return crm.open(step.output(look), key=step.key)\n", "    raise NotImplementedError\n")
+    )
+    assert looks["OPEN_TICKET"].guard is None

@@ -147,6 +147,16 @@ def test_s1_the_next_turn_of_a_loop_is_about_another_item() -> None:
     assert codes(flow(step(effect(Kind.MONEY), repeaters=(turn,)))) == (Verdict.LIMITED, ["L1"])
 
 
+def test_s1_of_what_only_a_sender_repeats_says_so_and_a_line_of_a_log_is_none() -> None:
+    told = step(effect(Kind.RECORD), repeaters=(replace(RETRIED, kind=Repeating.REDELIVERY),))
+    [reason] = [one for one in judged(flow(told)).reasons if one.code == "S1"]
+    assert "delivered twice" in reason.said.text
+    assert reason.holds_if is not None
+    assert "S1" not in codes(flow(replace(told, extra={"in_log": "true"})))[1]
+    [retried] = [one for one in judged(flow(step(effect(Kind.RECORD), repeaters=(RETRIED,)))).reasons if one.code == "S1"]
+    assert retried.holds_if is None
+
+
 def test_s1_a_notice_to_the_team_is_a_limit() -> None:
     made = step(effect(Kind.NOTIFY, receiver=Receiver.TEAM), repeaters=(RETRIED,))
     assert codes(flow(made)) == (Verdict.LIMITED, ["L8"])

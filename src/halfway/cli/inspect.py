@@ -122,7 +122,7 @@ def _suppressions(paths: Sequence[Path | str], file: Path | None, today: date) -
                 _read(path, named=named), source=_shown(path, here), folder=os.path.abspath(path.parent), rules=rules, today=today
             )
         ),
-        today=today, here=here.as_posix(),
+        today=today, here=here.as_posix(), named=file is not None,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from halfway.inspection.assessing import Repeatable, automatic, outward, repeatable, to_customer, weight
 from halfway.inspection.finding import Case, Finding, Said, Severity
 from halfway.inspection.model import Kind, Mark, Outcome, Ran, Repeating, Reversible, Starting, Step, When
-from halfway.inspection.rules.common import tells_team
+from halfway.inspection.rules.common import DELIVERED, is_logged, tells_team
 
 
 class Verdict(StrEnum):
@@ -46,6 +46,8 @@ DOUBTED = (Repeatable.NO, Repeatable.UNKNOWN)
 GRAVE = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 ANSWERS = GRAVE | {Kind.NOTIFY}
 BROKEN = frozenset({Kind.MONEY, Kind.NOTIFY, Kind.PUBLISH, Kind.DELETE})
+REPEATED = "{step} is repeated automatically, and nothing shows that a repeat does no harm"
+REDELIVERED = "{step} is done again when its event is delivered twice, and nothing shows that a repeat does no harm"
 UNREAD_AGAIN = "what {step} does cannot be read, and it is done again by itself"
 UNREAD_ALONE = "what {step} does cannot be read, and it starts by itself"
 STARTS_ALONE = (Starting.SCHEDULE, Starting.EVENT, Starting.POLL, Starting.PUSH)
@@ -140,10 +142,10 @@ def _stops_of(case: Case, step: Step) -> Iterator[Reason]:
     assert step.effect is not None
     repeaters = automatic(step)
     grave = bool(step.effect.kinds & GRAVE) or to_customer(step)
-    if grave and repeaters and repeatable(step)[0] in DOUBTED:
-        yield Reason(
-            "S1", Said("{step} is repeated automatically, and nothing shows that a repeat does no harm", {"step": step.name}), step.id
-        )
+    if grave and repeaters and repeatable(step)[0] in DOUBTED and not is_logged(step):  # a log is there to tell what has come twice
+        redelivered = all(one.kind is Repeating.REDELIVERY for one in repeaters)
+        held = Said(DELIVERED, {"what": step.name}) if redelivered else None
+        yield Reason("S1", Said(REDELIVERED if redelivered else REPEATED, {"step": step.name}), step.id, held)
     doubt = _doubt(case, step)
     if doubt is not None:
         yield Reason("S2", doubt, step.id)

@@ -57,6 +57,7 @@ class Suppressions:
     entries: tuple[Suppression, ...]
     today: date
     here: str
+    named: bool = False  # the file was named, so that whatever fits nothing is told
 
 
 @dataclass(frozen=True)
@@ -118,5 +119,6 @@ def unmatched(given: Suppressions | None, told: Iterable[Suppressed], paths: Col
     return tuple(
         entry
         for entry in given.entries
-        if id(entry) not in used and any(entry.file == path or entry.file.startswith(path.rstrip("/") + "/") for path in looked_at)
+        if id(entry) not in used
+        and (given.named or any(entry.file == path or entry.file.startswith(path.rstrip("/") + "/") for path in looked_at))
     )

@@ -35,6 +35,9 @@ OFFICIAL = frozenset({Kind.MONEY, Kind.RECORD, Kind.PERMISSION})
 SECOND = "a second {what} does harm, and nothing that stands elsewhere keeps it away"
 """What has to be confirmed of most repeats: what they do is told by names and by receivers, and both stand elsewhere."""
 
+DELIVERED = "the sender delivers an event again, and a second {what} does harm"
+"""... and of what only a sender would repeat."""
+
 IMAGE = re.compile(r"\b(?:docker|buildx|podman|crane|skopeo|ko|jib)\b|build-push")
 """An image that is published: one more takes nothing from anybody."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, Receiver, Repeating, Step
-from halfway.inspection.rules.common import again, answers, exposed, found, is_logged, is_queued, kinds, only_tells, tells_team
+from halfway.inspection.rules.common import DELIVERED, again, answers, exposed, found, is_logged, is_queued, kinds, only_tells, tells_team
 from halfway.inspection.rules.delivering import repeated_at
 
 TWICE = "An event is delivered again when its receipt is not confirmed in time; {what} then happens twice, as nothing knows it again."
@@ -54,5 +54,5 @@ RULE = Rule(
     why="Webhooks and queues promise that an event comes at least once. When the answer is late or lost they deliver it again.",
     fix="Keep the id of each event that was dealt with and ask for it first, or send it along as the key of the effect.",
     check=check,
-    holds_if=dict.fromkeys((TWICE, UNKNOWN), "the sender delivers an event again, and a second {what} does harm"),
+    holds_if=dict.fromkeys((TWICE, UNKNOWN), DELIVERED),
 )

@@ -62,6 +62,16 @@ def _is_mark(node: ast.AST, mark: str) -> bool:
     return isinstance(node, (ast.With, ast.AsyncWith)) and any(_names(one.context_expr, mark) for one in node.items)
 
 
+def is_unwritten(function: Function) -> bool:
+    """Whether a body does nothing but say that it is still to be written."""
+    body = [line for line in function.body if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))]
+    match body:
+        case [ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError")))]:
+            return True
+        case _:
+            return False
+
+
 def outputs(function: Function) -> Iterator[str]:
     """The functions whose output it reads: `step.output(charge)`."""
     for node in ast.walk(function):

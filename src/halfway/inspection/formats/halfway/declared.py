@@ -57,6 +57,7 @@ class Told:
     seen: tuple[model.Effect, ...] = ()  # effects that can be recognised in the body
     outside: tuple[model.Effect, ...] = ()  # ... and those of them that its effect mark does not enclose
     facts: tuple[Fact, ...] = ()
+    unwritten: Unread | None = None  # its body is still to be written, so that nothing of its contract is borne out
 
     def at(self, option: str) -> Span:
         return self.options.get(option, self.fact.span)
@@ -95,9 +96,10 @@ def _steps(spec: StepSpec, definition: Definition) -> Iterator[Step]:
     step = Step(
         id=spec.name, name=spec.name, unit=spec.name, scope=spec.name, order=definition.spec.order[spec.name] * 100,
         span=told.fact.span, quote=told.fact.quote, effect=effects[0] if effects else None,
-        identity=_identity(of, told) if of.idempotent else None, repeaters=tuple(_repeaters(of, told)) if effects else (),
+        identity=_identity(of, told) if of.idempotent and told.unwritten is None else None, opaque=told.unwritten,
+        repeaters=tuple(_repeaters(of, told)) if effects else (),
         timeout=_patience(spec), timeout_known=True, on_error=OnError.CONTINUE if spec.optional else OnError.STOP, kept=evidence,
-        guard=told.at("probe") if of.probe is not None and told.trusted else None,
+        guard=told.at("probe") if of.probe is not None and told.trusted and told.unwritten is None else None,
         undo=Undo(f"undo of {spec.name}", told.at("undo"), tolerant=bool(evidence)) if spec.undo is not None else None,
         gate=_gate(spec, definition), condition=spec.condition, needs_output_of=spec.reads,
         marks=frozenset(_marks(spec, definition.spec)), facts=told.facts,

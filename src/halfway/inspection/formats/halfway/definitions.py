@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from halfway.domain.spec import BudgetSpec, Effect, FanSpec, ProbeSpec, RetrySpec, Risk, Sort, StepSpec, UndoSpec, WaitSpec, WorkflowSpec
 from halfway.inspection.formats import Given
-from halfway.inspection.formats.halfway.bodies import bearing, mistakes_errors, outputs, seen
+from halfway.inspection.formats.halfway.bodies import bearing, is_unwritten, mistakes_errors, outputs, seen
 from halfway.inspection.formats.halfway.declared import FORMAT, SECOND, Definition, Told, flow_of
 from halfway.inspection.formats.python.frames import Frame, dotted, keyword, number, text, truth
 from halfway.inspection.formats.python.names import Function, Module, module_of, statements
@@ -84,6 +84,9 @@ def _made(call: ast.Call, scope: Frame) -> str:
     name = dotted(call.func, scope)
     root, _, last = name.rpartition(".")
     return last if root.startswith("halfway") and last in ("Workflow", "Part") else ""
+
+
+UNWRITTEN = "The body of {what} is still to be written."
 
 
 @dataclass(frozen=True)
@@ -237,7 +240,7 @@ class _Declaring:
             options.pop("idempotent", None)
         told = Told(
             fact=self._fact(node), options=options, bearing=bearing(node, own), seen=within, outside=outside,
-            facts=(self._fact(way.call),),
+            facts=(self._fact(way.call),), unwritten=Unread(spec.name, UNWRITTEN, self._fact(node).span) if is_unwritten(node) else None,
         )  # fmt: skip
         return _Step(spec, told)
 
