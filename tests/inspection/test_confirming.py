@@ -156,5 +156,11 @@ def test_the_skeleton_and_the_verdict_tell_it_too(tmp_path: Path) -> None:
     unsure = [one for one in _all(found.card) if one.holds_if is not None and one.step]
     assert unsure
     assert all(f"# holds if: {words(one.holds_if)}"[:40] in text for one in unsure if one.holds_if is not None)
-    reasons = {reason.said.text: reason.holds_if for reason in found.card.reasons if reason.code == "L7"}
-    assert all(reasons.get(one.inference.text, one.holds_if) == one.holds_if for one in _all(found.card))
+    (tmp_path / "b.yml").write_text(workflow("- run: kubectl apply -f all.yml\n"))
+    other = INSPECTOR.inspect([tmp_path / "b.yml"]).card
+    assert other is not None
+    [reason] = [reason for reason in other.reasons if reason.code == "L7"]
+    assert reason.holds_if is not None
+    assert words(reason.holds_if) == "two runs can begin close together, and what both change is the same"
+    told = {section.title: section.lines for section in sections(other, ())}
+    assert next(line for line in told["Verdict"] if line.startswith("L7")).endswith("[needs confirmation]")

@@ -244,3 +244,11 @@ def test_a_body_that_is_still_to_be_written_bears_nothing_out() -> None:
         GOOD.replace("    with mark:\n        return crm.open(step.output(look), key=step.key)\n", "    raise NotImplementedError\n")
     )
     assert looks["OPEN_TICKET"].guard is None
+    probe = GOOD.replace(
+        "    found = crm.find(step.key)\n    return Found(found) if found else Absent()\n", "    raise NotImplementedError\n"
+    )
+    undo = GOOD.replace("    crm.close(ticket, key=step.key)\n", "    raise NotImplementedError\n")
+    marked = GOOD.replace("        return crm.open(step.output(look), key=step.key)\n", "        raise NotImplementedError\n")
+    assert one(probe)["OPEN_TICKET"].guard is None
+    assert one(undo)["OPEN_TICKET"].undo is None
+    assert one(marked)["OPEN_TICKET"].opaque is not None

@@ -124,6 +124,12 @@ def test_what_an_agent_of_a_job_does_may_meet_another_run(tmp_path: Path) -> Non
     assert "R-10" in found
 
 
+@pytest.mark.parametrize("step", ["- wait-all:\n", "- wait: [a]\n", "- parallel:\n    - run: npm test\n", "- cancel: a\n"])
+def test_steps_of_other_kinds_are_no_reason_to_refuse_a_file(tmp_path: Path, step: str) -> None:
+    (tmp_path / "a.yml").write_text(workflow("- run: npm publish\n" + step))
+    assert INSPECTOR.inspect([tmp_path / "a.yml"]).card is not None
+
+
 @pytest.mark.parametrize(
     ("step", "why"),
     [

@@ -18,6 +18,7 @@ from halfway.inspection.model import Edge, Flow, Kind, Mark, RunLog, Span, Start
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node, Source, Unreadable
 
+_OF_BOTH = frozenset({"id", "name", "if", "env", "with", "continue-on-error", "timeout-minutes", "working-directory", "shell"})
 _MAY_BE = re.compile(r"^[ \t]*[\"']?(?:jobs|runs)[\"']?\s*:", re.MULTILINE)
 
 
@@ -63,7 +64,9 @@ def _refuse_what_never_runs(root: Node) -> None:
     for _, job in root.get("jobs").items():
         for step in job.get("steps").each():
             line = step.span.line
-            if isinstance(step.value, dict) and not step.get("run").there and not step.get("uses").there:
+            # GitHub knows steps of other kinds, too, which have keys of their own.
+            idle = not step.get("run").there and not step.get("uses").there
+            if idle and isinstance(step.value, dict) and _OF_BOTH.issuperset(step.value):
                 raise Unreadable(f"line {line}: GitHub runs nothing of this file, because a step has neither run nor uses")
             if step.get("uses").there and (step.get("working-directory").there or step.get("shell").there):
                 raise Unreadable(

@@ -188,7 +188,7 @@ def starts_it(start: Trigger, step: Step) -> bool:
     event = _OF_START.match(start.span.at)
     if event is None or "||" in step.condition:
         return True
-    asked = _BRANCH.search(step.condition)
+    asked = _BRANCH.search(step.condition) if "!(" not in step.condition else None
     if asked is not None and start.branches and asked[1] not in start.branches:
         return False
     named = [(event[1] == name) is (how == "==") for how, name in _EVENT.findall(step.condition)]

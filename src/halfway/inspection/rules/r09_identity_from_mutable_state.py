@@ -14,7 +14,8 @@ ANOTHER = "Running it again computes a new name for {what} ({name}), so that a s
 LOOKED = "The name for {what} is computed from what is the newest ({name}); whether the look before it finds the first one is not known."
 
 # A tag or a release, which is what names are mostly looked up among.
-_MAKES = re.compile(r"\bgit tag\b|\bgit push\b.*(?:--(?:follow-)?tags|refs/tags|[\"']?\$)|\brelease create\b|gh-release|goreleaser")
+_MAKES = re.compile(r"\bgit tag\b|\bgit push\b.*(?:--(?:follow-)?tags|refs/tags)|\brelease create\b|gh-release|goreleaser")
+_LOOKS_UP, _PUBLISHES = re.compile(r"\bnpm (?:view|info|show)\b|\bpip index\b|\bcargo search\b"), re.compile(r"\bpublish\b")
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -39,7 +40,10 @@ def _severity(step: Step) -> Severity:
 
 def _makes_the_newest(case: Case, step: Step | None) -> bool:
     """Whether the flow itself makes what is then the newest, and nothing looks for the first one."""
-    return step is not None and step.guard is None and any(_MAKES.search(f"{told(one)}\n{one.quote}") for one in case.ways.outward())
+    if step is None or step.guard is not None or step.identity is None:
+        return False
+    makes = _PUBLISHES if _LOOKS_UP.search(step.identity.expression) else _MAKES
+    return any(makes.search(f"{told(one)}\n{one.quote}") for one in case.ways.outward())
 
 
 RULE = Rule(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from halfway.inspection.source import whole
 
@@ -81,9 +82,7 @@ _RUNNERS = frozenset(
 _MANY = frozenset({"nx", "turbo", "lerna"})  # builders that run one target in several packages
 _BUILDERS = _MANY | {"make", "just", "task", "npm", "pnpm", "yarn", "bun", "rake", "invoke", "nox", "tox", "mage"}
 _TRIES = re.compile(r"--?dry-?run(?:=(?!none|false|0).*)?|--snapshot|--help")
-_TAKE_VALUES = frozenset(
-    {"--base", "--head", "--scope", "--filter", "--projects", "-p", "--exclude", "--parallel", "-C", "--dir", "--prefix"}
-)
+_TAKE_VALUES = frozenset({"--base", "--head", "--scope", "--filter", "--projects", "--exclude", "-C", "--dir", "--prefix"})
 _ORDERS = _MANY | {"run", "exec", "run-many", "affected"}  # what stands before the target
 _MODULES = frozenset({
     "pip", "pytest", "build", "venv", "virtualenv", "http", "json", "compileall", "unittest", "mypy", "ruff", "black", "isort", "flake8",
@@ -332,8 +331,9 @@ def _after(words: Sequence[str], place: int) -> str:
 
 
 def _length(said: str) -> float | None:
-    match = re.fullmatch(r"(\d+)([smh]?)", said)
-    return float(match[1]) * {"m": 60, "h": 3600}.get(match[2], 1) if match else None
+    if re.fullmatch(r"\d+|(?:\d+[smh])+", said) is None:
+        return None
+    return sum(float(number) * {"m": 60, "h": 3600}.get(unit, 1) for number, unit in re.findall(r"(\d+)([smh]?)", said))
 
 
 def ends_by_itself(words: Sequence[str]) -> bool:
@@ -371,19 +371,33 @@ def fed(words: Sequence[str], followers: Sequence[Sequence[str]]) -> Program | N
     last = followers[-1] if followers else ()
     if not last or _base(last[0]) not in ("bash", "sh", "zsh", "dash") or any(_PROGRAM.match(word) for word in last[1:]):
         return None
-    handed = [word for word in words[1:] if not word.startswith("-")]
-    named = next((one for one in (*handed, *last[1:]) if outward(one.rpartition("/")[2])), None)
+    brought = [word for word in words[1:] if "/" in word and not re.search(r"[\s$]", word) and not word.startswith("-")]
+    asked = list(last[list(last).index("--") + 1 :][:1]) if "--" in last else []
+    named = next((one for one in (*brought, *asked) if re.search(r"[\s$]", one) is None and outward(one.rpartition("/")[2])), None)
     return Program(named, False, f"{named} | {_base(last[0])}") if named is not None else None
 
 
 def _target_of(words: Sequence[str], told: str) -> Program | None:
     """What a builder is told to make, if its name says that it goes outside; one of many packages is told by its target."""
-    named = [place for place, word in enumerate(words) if word.partition("=")[0] in ("-t", "--target", "--targets")]
-    free = (place for place, word in enumerate(words) if place and word not in _ORDERS and words[place - 1] not in _TAKE_VALUES)
-    target = _after(words, named[0]) if named else next((words[place] for place in free if not words[place].startswith("-")), "")
     several = next((word for word in words if word in _MANY), None)
-    told = told if several is None else f"{several} {target}"
-    return Program(told, False, told) if target and outward(target) else None
+    own = words[: list(words).index("--")] if "--" in words else words
+    named = list(_named(own)) if several is not None else []
+    free = (
+        word
+        for place, word in enumerate(own)
+        if place and word not in _ORDERS and not word.startswith("-") and not word.isdigit() and own[place - 1] not in _TAKE_VALUES
+    )
+    first = named or list(islice(free, 1 if several is None else None))
+    target = next((one for one in first if outward(one)), "")
+    return Program(told if several is None else f"{several} {target}", False, told) if target else None
+
+
+def _named(words: Sequence[str]) -> Iterator[str]:
+    """The targets that an option names: `-t build deploy`, `--targets=build,deploy`."""
+    for place, word in enumerate(words):
+        option, joined, value = word.partition("=")
+        if option in ("-t", "--target", "--targets"):
+            yield from value.split(",") if joined else takewhile(lambda one: not one.startswith("-"), words[place + 1 :])
 
 
 def is_guessed(words: Sequence[str]) -> bool:

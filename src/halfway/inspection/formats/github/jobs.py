@@ -12,7 +12,7 @@ from halfway.inspection.formats.github.actions import EITHER_WAY, HERE, beside
 from halfway.inspection.formats.github.expressions import Job, never, when
 from halfway.inspection.formats.github.handing import called_with, has_secret, sources
 from halfway.inspection.formats.github.inputs import Broken
-from halfway.inspection.formats.github.steps import MOST_FOLLOWED, NOT_GIVEN, Making, fill, follow, keyed, made
+from halfway.inspection.formats.github.steps import MOST_FOLLOWED, NOT_GIVEN, TOO_MANY, Making, fill, keyed, made, may_follow
 from halfway.inspection.formats.github.triggers import repeaters
 from halfway.inspection.formats.sequence import Draft, happens, joined, slug
 from halfway.inspection.model import Gate, Mark, OnError, Repeater, Repeating, Span, Step, Unread, When
@@ -185,13 +185,12 @@ def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -
     source = calling.given.beside(calling.source, beside(uses.text)) if uses.text.startswith(HERE) else None
     root = None if source is None else source.yaml
     deep = len(calling.files) >= MOST_CALLS or (source is not None and source.path in (*calling.files, calling.source.path))
-    if source is None or root is None or deep or not root.get("jobs"):
-        why = TOO_DEEP if deep else NOT_GIVEN
+    if source is None or root is None or deep or not root.get("jobs") or not may_follow(calling.left):
+        why = TOO_DEEP if deep else NOT_GIVEN if source is None or root is None or not root.get("jobs") else TOO_MANY
         extra = {**called_with(uses.text, job), **_looks(job, calling.given)}
         draft = Draft(_opaque(uses, why, frame, extra), frame.when, wide=True)
         yield Unit(job.unit, job.node, before, when(job.node.get("if").text), (draft,))
         return
-    follow(calling.left, uses.span.line)
     given = {name: node.text for name, node in job.node.get("with").items()}
     inputs = {name: node.get("default").text for name, node in root.get("on", "workflow_call", "inputs").items()} | given
     inner = Calling(

@@ -34,6 +34,7 @@ from halfway.inspection.quoting import quoted, safe
 from halfway.inspection.source import Node, Source, Unreadable
 
 MOST_ACTIONS = 5  # composite actions within one another
+TOO_MANY = "{what} was not followed: the file leads to more than 500 workflows and actions"
 MOST_FOLLOWED = 500  # workflows and composite actions that one file leads to, each time it does
 MOST_FILLED = 100_000  # characters by which a text may grow when the inputs of a call are filled in
 NOT_GIVEN = "{what} was not given: what it does outside cannot be read"
@@ -71,14 +72,10 @@ class Making:
     left: list[int] = field(default_factory=lambda: [MOST_FOLLOWED], compare=False)
 
 
-def follow(left: list[int], line: int) -> None:
-    """Counts one more that is followed.
-
-    Raises Unreadable, because files that name one another a few times each lead to more than anybody could read.
-    """
+def may_follow(left: list[int]) -> bool:
+    """Counts one more that is followed: files that name one another a few times each lead to more than anybody could read."""
     left[0] -= 1
-    if left[0] < 0:
-        raise Unreadable(f"line {line}: it leads to more than {MOST_FOLLOWED} workflows and actions")
+    return left[0] >= 0
 
 
 def made(key: str, step: Node, making: Making) -> Iterator[Draft]:
@@ -221,7 +218,8 @@ def _script(command: Node) -> Script:
 def _local(step: Node, uses: str, frame: Frame, making: Making) -> Iterator[Draft]:
     source = next((found for path in local(frame.source, uses) if (found := frame.given.beside(frame.source, path)) is not None), None)
     root = None if source is None else source.yaml
-    if source is None or root is None or making.depth >= MOST_ACTIONS:
+    much = root is not None and not may_follow(making.left)
+    if source is None or root is None or making.depth >= MOST_ACTIONS or much:
         job = making.job
         # What all steps of a job may see is for others where this one only prepares.
         wide = () if harmless(uses) else (job.node, job.root)
@@ -234,13 +232,13 @@ def _local(step: Node, uses: str, frame: Frame, making: Making) -> Iterator[Draf
         extra |= given_secret(step)
         # Whoever lets a job pass does so for what it does, not for what sets it up.
         gate = None if sets_up(uses) else frame.gate
-        bare = _bare(step, replace(frame, gate=gate, extra={**frame.extra, **extra}), opaque=Unread(uses, NOT_GIVEN, step.get("uses").span))
+        unread = Unread(uses, TOO_MANY if much else NOT_GIVEN, step.get("uses").span)
+        bare = _bare(step, replace(frame, gate=gate, extra={**frame.extra, **extra}), opaque=unread)
         yield Draft(bare, frame.when, wide=True)
         return
     if root.get("runs", "using").text != "composite":
         yield Draft(_bare(step, frame, opaque=Unread(uses, A_PROGRAM, step.get("uses").span)), frame.when, wide=True)
         return
-    follow(making.left, step.span.line)
     filled = fill(root.get("runs", "steps"), _given(root, step.get("with")))
     steps = keyed(filled)
     job = Job(frame.scope, filled, root, steps, {}, {})

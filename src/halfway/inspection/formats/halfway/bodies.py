@@ -65,6 +65,8 @@ def _is_mark(node: ast.AST, mark: str) -> bool:
 def is_unwritten(function: Function) -> bool:
     """Whether a body does nothing but say that it is still to be written."""
     body = [line for line in function.body if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))]
+    if len(body) == 1 and isinstance(body[0], (ast.With, ast.AsyncWith)):
+        body = body[0].body
     match body:
         case [ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError")))]:
             return True

@@ -212,8 +212,8 @@ class _Declaring:
         if name == "probe":
             settle = number(keyword(call, "settle"), self.scope) if call is not None else None
             step.spec = replace(step.spec, probe=ProbeSpec(settle=int((60 if settle is None else settle) * SECOND)))
-            step.told = replace(step.told, trusted=not mistakes_errors(node))
-        else:
+            step.told = replace(step.told, trusted=not mistakes_errors(node) and not is_unwritten(node))
+        elif not is_unwritten(node):
             risk = call.args[0] if call is not None and call.args else None
             named = risk.attr if isinstance(risk, ast.Attribute) and risk.attr in Risk.__members__ else Risk.HIGH
             step.spec = replace(step.spec, undo=UndoSpec(risk=Risk(named), effect=step.spec.effect))
