@@ -36,6 +36,21 @@ TOOLS = [
     _pair("R-44", "a.sh", shell("ansible-galaxy collection publish shop.tar.gz\n"), shell("shop-galaxy collection publish shop.tar.gz\n")),
 ]
 
+PLAIN = "#!/bin/bash\n"
+COPY = "aws s3 cp /srv/data s3://b/data --recursive\n"
+AWAY = [
+    # What was to be copied is lost where it is deleted whether or not the copy was made.
+    _pair("R-13", "a.sh", shell(COPY + "rm -rf /srv/data\n"), shell(COPY + "rm -rf /srv/data\n", PLAIN)),
+    _pair("R-13", "a.sh", shell(COPY[:-1] + " && rm -rf /srv/data\n", PLAIN), shell(COPY + "rm -rf /srv/data/\n", PLAIN)),
+    _pair("R-13", "a.sh", shell(COPY + "rm -rf /srv/old\n", PLAIN), shell(COPY + "rm -rf '/srv/data'\n", PLAIN)),
+    _pair(
+        "R-13",
+        "a.sh",
+        shell("rsync -a host:/src /srv/dst\nrm -rf /srv/dst\n", PLAIN),
+        shell('rsync -a "$SRC/" host:/b\nrm -rf "$SRC"\n', PLAIN),
+    ),
+]
+
 LOOKED = """
     body="two words"
     {look}
@@ -414,7 +429,7 @@ BESIDE = [
     _pair("R-32", "a.sh", shell("mail -s Report $REPORT_MAIL < report.txt\n"), shell("mail -s Order $CUSTOMER_MAIL < order.txt\n")),
 ]  # fmt: skip
 
-PAIRS = [*BESIDE, *PARTS, *KNOWN, *CLEARS, *TOOLS, *LOOKS, *LOOPS, *PASSED, *FINAL, *READS, *ALARMS]
+PAIRS = [*AWAY, *BESIDE, *PARTS, *KNOWN, *CLEARS, *TOOLS, *LOOKS, *LOOPS, *PASSED, *FINAL, *READS, *ALARMS]
 
 
 @pytest.mark.parametrize(("rule", "name", "none"), [pair[:3] for pair in PAIRS])

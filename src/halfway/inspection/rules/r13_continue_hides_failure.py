@@ -28,6 +28,7 @@ BESIDE = frozenset({"github.label", "github.pull.update"})
 FILE = frozenset({Kind.FILE})
 DELETED = frozenset({Kind.DELETE})
 FOLLOWS = "When {what} fails, {later} is done as if it had succeeded."
+LOSES = "When {what} fails, {later} deletes what was to be copied."
 ENDS = "When {what} fails, the run ends as if it had succeeded, and nobody learns that it was not done."
 _ASKS = re.compile(r"\b(?:outcome|conclusion)\b")
 
@@ -46,7 +47,10 @@ def check(case: Case) -> Iterator[Finding]:
         needing = next((one for one in reached if one.id != step.id and step.id in one.needs_output_of), None)
         later = tuple(one for one in ways.after(step) if not dropped and _is_reached(step, one))
         after = None if needing is not None or only_tells(step) else _built(step, later, ids)
-        if needing is not None:
+        lost = next((one for one in later if one.order > step.order and _takes_away(step, one)), None)
+        if lost is not None:
+            yield found(RULE.id, Severity.HIGH, step, LOSES, line(lost), later=lost)
+        elif needing is not None:
             yield found(RULE.id, Severity.HIGH, step, NEEDS, line(needing), later=needing)
         elif after is not None:
             yield found(RULE.id, Severity.MEDIUM, step, FOLLOWS, line(after), later=after)
@@ -57,6 +61,19 @@ def check(case: Case) -> Iterator[Finding]:
 def _is_reached(step: Step, later: Step) -> bool:
     """Whether the way of the failure comes to it, where the file tells."""
     return step.passed_to is None or later.id in step.passed_to
+
+
+def _takes_away(step: Step, later: Step) -> bool:
+    """Whether a script deletes what the command was to put elsewhere: the same path stands in both, before the other machine."""
+    given, deleted = _paths(step), _paths(later)
+    there = max((place for place, path in enumerate(given) if ":" in path), default=0)
+    return kinds(step) == FILE and told(later).split(" ", 1)[0] == "rm" and not set(given[:there]).isdisjoint(deleted)
+
+
+def _paths(step: Step) -> list[str]:
+    """What a command is given, as it is written, by which the same path is known again."""
+    given = (word.strip("\"'").rstrip("/*") for word in step.quote.split()[1:] if not word.startswith("-"))
+    return [word for word in given if word.strip("./")]
 
 
 def _clears(step: Step) -> bool:
