@@ -8,12 +8,12 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from io import TextIOWrapper
-from typing import Any, TextIO, cast
+from typing import Any, TextIO, TypeVar, cast
 
 import click
 
@@ -21,16 +21,27 @@ from halfway.errors import Exit
 from halfway.language import _, is_known, speak, spellings, translated, wanted
 from halfway.usage import Formatter, mistake
 
-__all__ = ["INTERRUPTED", "Mishap", "Root", "given", "keep_trace", "known_language", "spellings", "translated", "wanted"]
+__all__ = ["INTERRUPTED", "Mishap", "Root", "answering", "given", "keep_trace", "spellings", "translated", "wanted"]
 
 INTERRUPTED = 130
 
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
-def known_language(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+
+def _known_language(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """The callback of an option: a language that nobody has translated into is refused. One of the locale is English then."""
     if value and not is_known(value):
         raise click.BadParameter(_("{language} is not known. Choose en or ko.").format(language=value), context, parameter)
     return value
+
+
+def answering(command: CommandT) -> CommandT:
+    """--json and --lang, on every command, of halfway and of an application."""
+    command = click.option(
+        "--lang", metavar="LANG", expose_value=False, callback=_known_language,
+        help="Language of the answer: en or ko; else HALFWAY_LANG, then the locale.",
+    )(command)  # fmt: skip
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON; errors are JSON on stderr.")(command)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +178,7 @@ def _with_language(command: click.Command) -> None:
 
 def _lang_option(*, hidden: bool = False) -> click.Option:
     return click.Option(
-        ["--lang"], metavar="LANG", expose_value=False, hidden=hidden, callback=known_language,
+        ["--lang"], metavar="LANG", expose_value=False, hidden=hidden, callback=_known_language,
         help="Language of the answers: en or ko; else HALFWAY_LANG, then the locale.",
     )  # fmt: skip
 

@@ -10,9 +10,10 @@ import click
 
 from halfway.cli.carrying import counts, print_batch, progress
 from halfway.cli.i18n import _, translated
-from halfway.cli.options import common, document, giver, person, where, why
+from halfway.cli.options import document, giver, person, where, why
 from halfway.cli.output import bounded, chat, print_json, short_time, table
 from halfway.cli.place import control
+from halfway.command import answering
 from halfway.control.choosing import ACTIONS, DECISIONS, Filter
 from halfway.control.outcomes import BatchShown, Foreseen
 from halfway.control.reading import Control
@@ -93,7 +94,7 @@ def _filter(given: dict[str, Any]) -> tuple[str, Filter, dict[str, Any]]:
 @batch.command(short_help="Say which runs fit, and what the order would do to each.")
 @chosen
 @where
-@common
+@answering
 def plan(*, app: str | None, url: str | None, as_json: bool, **given: Any) -> None:
     """Say which runs fit now, and what ACTION would do to each. Nothing is kept or changed."""
     with control(app, url, code=True) as runs:
@@ -108,7 +109,7 @@ def plan(*, app: str | None, url: str | None, as_json: bool, **given: Any) -> No
 @why
 @giver
 @where
-@common
+@answering
 def create(*, rate: int | None, stop_after: int | None, dry_run: bool, reason: str, actor: str | None, app: str | None, url: str | None,
     as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
@@ -162,7 +163,7 @@ def _created(made: BatchShown, as_json: bool) -> None:
 @ID
 @giver
 @where
-@common
+@answering
 def run(*, batch_id: str, actor: str | None, app: str | None, url: str | None, as_json: bool) -> None:
     """Carry the batch ID out, or go on where it was paused or killed; nothing is done twice.
 
@@ -179,7 +180,7 @@ def run(*, batch_id: str, actor: str | None, app: str | None, url: str | None, a
 @ID
 @giver
 @where
-@common
+@answering
 def pause(*, batch_id: str, actor: str | None, app: str | None, url: str | None, as_json: bool) -> None:
     """Let the batch ID rest before its next run. It goes on with: halfway batch run ID"""
     with control(app, url, code=True) as runs:
@@ -189,7 +190,7 @@ def pause(*, batch_id: str, actor: str | None, app: str | None, url: str | None,
 @batch.command(short_help="Say what became of each run of a batch.")
 @ID
 @where
-@common
+@answering
 def show(*, batch_id: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Say what became of each run of the batch ID, and where the run stands now."""
     with control(app, url) as runs:
@@ -199,7 +200,7 @@ def show(*, batch_id: str, app: str | None, url: str | None, as_json: bool) -> N
 @batch.command("list", short_help="List batches, the newest first.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
 @where
-@common
+@answering
 def list_batches(*, limit: int, app: str | None, url: str | None, as_json: bool) -> None:
     """List batches, the newest first."""
     with control(app, url) as runs:
@@ -223,7 +224,7 @@ def list_batches(*, limit: int, app: str | None, url: str | None, as_json: bool)
 @why
 @giver
 @where
-@common
+@answering
 def retry_failed(*, batch_id: str, reason: str, actor: str | None, app: str | None, url: str | None, as_json: bool) -> None:
     """Make a new batch of what was refused in the batch ID, has failed anew, or was left over when it was stopped."""
     with control(app, url, code=True) as runs:

@@ -11,9 +11,10 @@ from types import FrameType
 import click
 
 from halfway.cli.i18n import _
-from halfway.cli.options import common, giver, person, where
+from halfway.cli.options import giver, person, where
 from halfway.cli.output import chat, print_json, table
 from halfway.cli.place import control, find_place
+from halfway.command import answering
 from halfway.control.cleaning import Progress, Report
 from halfway.errors import InvalidInput
 
@@ -72,7 +73,7 @@ NOTES = {
 @click.option("--reason", metavar="TEXT", default="retention", show_default=True, help="Why; it is kept in the audit log.")
 @giver
 @where
-@common
+@answering
 def cleanup(
     *, dry_run: bool, kind: str | None, reason: str, actor: str | None, app: str | None, url: str | None, as_json: bool
 ) -> None:  # fmt: skip

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import click
 
 from halfway.cli.i18n import _
-from halfway.cli.options import common, where
+from halfway.cli.options import where
 from halfway.cli.output import chat, coloured, print_json, short_time
 from halfway.cli.place import control, find_place, load_app
+from halfway.command import answering
 from halfway.control.reading import Control, ReadyWork
 from halfway.control.shown import instant, rfc3339
 from halfway.control.versions import EXAMPLES
@@ -31,7 +32,7 @@ def db() -> None:
 
 @db.command(short_help="Create the tables, or bring them to this version.")
 @where
-@common
+@answering
 def migrate(*, app: str | None, url: str | None, as_json: bool) -> None:
     """Create the tables, or bring them to the schema of this version. Safe to repeat; a missing SQLite file is created."""
     from halfway.store import migrate as bring_up_to_date
@@ -47,7 +48,7 @@ def migrate(*, app: str | None, url: str | None, as_json: bool) -> None:
 
 @db.command(short_help="Say which schema the database has.")
 @where
-@common
+@answering
 def status(*, app: str | None, url: str | None, as_json: bool) -> None:
     """Say which schema the database has, and which one this version needs. Exit code 2 if they differ."""
     from halfway.store import status as read_status
@@ -70,7 +71,7 @@ def status(*, app: str | None, url: str | None, as_json: bool) -> None:
 @db.command(short_help="Say that the database was restored from a copy.")
 @click.option("--yes", is_flag=True, help="Without being asked.")
 @where
-@common
+@answering
 def restored(*, yes: bool, app: str | None, url: str | None, as_json: bool) -> None:
     """Say that the database was restored from a copy, so that what it does not know may have happened nevertheless.
 
@@ -109,7 +110,7 @@ class Note(NamedTuple):
 
 @click.command(short_help="Look for what would keep runs from going on.")
 @where
-@common
+@answering
 def doctor(*, app: str | None, url: str | None, as_json: bool) -> None:
     """Look for what would keep runs from going on: database, schema, workers, roles, work that nobody has the code for."""
     place = find_place(app, url)

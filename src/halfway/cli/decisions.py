@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from halfway.cli.i18n import _
-from halfway.cli.options import By, common, order, where
+from halfway.cli.options import By, order, where
 from halfway.cli.orders import EVIDENCE, RUN, STEP, tell_order
 from halfway.cli.place import control
+from halfway.command import answering
 
 SEEN = click.option("--seen", metavar="HASH", help="The hash of what you were shown; refused if something else stands there now.")
 
@@ -18,7 +19,7 @@ SEEN = click.option("--seen", metavar="HASH", help="The hash of what you were sh
 @SEEN
 @order
 @where
-@common
+@answering
 def approve(*, run: str, step: str, seen: str | None, by: By, app: str | None, url: str | None, as_json: bool) -> None:
     """Say yes to what STEP of RUN shows, or to its next attempt. What it shows, and its hash: halfway inbox"""
     with control(app, url, code=True) as runs:
@@ -31,7 +32,7 @@ def approve(*, run: str, step: str, seen: str | None, by: By, app: str | None, u
 @SEEN
 @order
 @where
-@common
+@answering
 def reject(*, run: str, step: str, seen: str | None, by: By, app: str | None, url: str | None, as_json: bool) -> None:
     """Say no to what STEP of RUN shows, or to its next attempt. What then follows is the step's own policy."""
     with control(app, url, code=True) as runs:
@@ -43,7 +44,7 @@ def reject(*, run: str, step: str, seen: str | None, by: By, app: str | None, ur
 @STEP
 @order
 @where
-@common
+@answering
 def probe(*, run: str, step: str, by: By, app: str | None, url: str | None, as_json: bool) -> None:
     """Ask the outside world now whether STEP of RUN, which is UNKNOWN, happened; or whether what it waits for is there."""
     with control(app, url, code=True) as runs:
@@ -56,7 +57,7 @@ def probe(*, run: str, step: str, by: By, app: str | None, url: str | None, as_j
 @EVIDENCE
 @order
 @where
-@common
+@answering
 def release(*, run: str, step: str, evidence: str | None, by: By, app: str | None, url: str | None, as_json: bool) -> None:
     """Open the business record that STEP of RUN holds while it is UNKNOWN, so that other runs may change it.
 

@@ -8,10 +8,11 @@ from dataclasses import asdict, replace
 import click
 
 from halfway.cli.i18n import _, translated
-from halfway.cli.options import common, where
+from halfway.cli.options import where
 from halfway.cli.output import chat, clean, print_json
 from halfway.cli.place import control, find_place, load_app
 from halfway.cli.versions import exit_of, print_impact
+from halfway.command import answering
 from halfway.domain.check import Finding
 from halfway.domain.check import check as find_holes
 from halfway.domain.clauses import Contract, contract_of
@@ -28,7 +29,7 @@ COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 @click.argument("kind", metavar="[TYPE]", required=False)
 @click.option("--live", is_flag=True, help="And say what this code means for the runs that are open now; reads the database.")
 @where
-@common
+@answering
 def check(*, kind: str | None, live: bool, app: str | None, url: str | None, as_json: bool) -> None:
     """Print the contract of every step, and look for holes. Touches no database without --live. Exit code 2 if there is an error.
 
@@ -152,7 +153,7 @@ def _effect(step: StepSpec) -> str:
     "--format", "form", type=click.Choice(["text", "mermaid", "svg"]), default="text", show_default=True, help="text, mermaid or svg."
 )
 @where
-@common
+@answering
 def graph(*, kind: str, form: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Draw the workflow TYPE: its steps with what they do, wait for and ask, and after which others each of them stands.
 

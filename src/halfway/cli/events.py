@@ -10,9 +10,10 @@ from pydantic import TypeAdapter
 from halfway.app import Halfway
 from halfway.authoring.values import decode, encode
 from halfway.cli.i18n import _
-from halfway.cli.options import common, document, giver, person, where
+from halfway.cli.options import document, giver, person, where
 from halfway.cli.output import bounded, chat, print_json, short_time, table
 from halfway.cli.place import control, find_place, load_app
+from halfway.command import answering
 from halfway.control.events import Sent
 from halfway.control.shown import instant, rfc3339
 from halfway.domain.spec import Sort
@@ -33,7 +34,7 @@ def event() -> None:
 @click.option("--payload", metavar="JSON", default="null", show_default=True, callback=document, help="JSON, @file or - for stdin.")
 @giver
 @where
-@common
+@answering
 def send(*, name: str, key: str, provider_id: str, source: str, payload: str, actor: str | None, app: str | None, url: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
@@ -90,7 +91,7 @@ def _tell(sent: Sent, as_json: bool) -> None:
 @click.option("--unused", is_flag=True, help="Only those that no run has taken.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most so many.")
 @where
-@common
+@answering
 def list_events(*, name: str | None, key: str | None, unused: bool, limit: int, app: str | None, url: str | None, as_json: bool) -> None:
     """List messages from outside and from steps, the newest first, and which run has taken each."""
     with control(app, url) as runs:

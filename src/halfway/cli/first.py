@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from halfway.cli.i18n import _, language
-from halfway.cli.options import common
 from halfway.cli.output import chat, print_json
+from halfway.command import answering
 from halfway.errors import Exit, HalfwayError, InvalidInput
 
 FLOW = '''"""A first workflow: a greeting is written, then put into the folder outbox.
@@ -67,7 +67,7 @@ SETTINGS = '[tool.halfway]\napp = "flow:app"\n'
 
 @click.command(short_help="Write a small working example into this folder.")
 @click.argument("folder", type=click.Path(path_type=Path), default=".")
-@common
+@answering
 def init(*, folder: Path, as_json: bool) -> None:
     """Write a small working example, flow.py, into FOLDER. Nothing that is there is overwritten."""
     flow, project = folder / "flow.py", folder / "pyproject.toml"
@@ -107,7 +107,7 @@ def _write(path: Path, text: str) -> None:
 
 @click.command(short_help="Show a run that stops halfway and is recovered.")
 @click.option("--repo", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".", help="A repository to report about.")
-@common
+@answering
 def demo(*, repo: Path, as_json: bool) -> None:
     """Show a run that stops halfway and is recovered: a worker is killed between an effect and its answer."""
     try:

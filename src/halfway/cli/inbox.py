@@ -10,9 +10,10 @@ import click
 
 from halfway.cli.i18n import _, say, translated
 from halfway.cli.items import how_many
-from halfway.cli.options import common, where
+from halfway.cli.options import where
 from halfway.cli.output import bounded, chat, coloured, print_json, short_time, table
 from halfway.cli.place import control
+from halfway.command import answering
 from halfway.control.desk import Asking
 from halfway.errors import Exit
 
@@ -25,7 +26,7 @@ Group = tuple[Asking, ...]
 @click.option("--limit", type=click.IntRange(1, 1000), default=200, show_default=True, help="At most so many, the oldest first.")
 @click.option("--check", "checking", is_flag=True, help="Exit code 5 if anything waits for a person.")
 @where
-@common
+@answering
 def inbox(*, role: str | None, limit: int, checking: bool, app: str | None, url: str | None, as_json: bool) -> None:
     """List what waits for a person, the oldest first: what happened, who decides, and what may be ordered.
 
@@ -142,7 +143,7 @@ def _bulk(group: Group) -> Iterator[str]:
 @click.option("--action", metavar="ACTION", help="Only orders of this kind, as resume or settle.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most so many, the newest first.")
 @where
-@common
+@answering
 def audit_log(*, run: str | None, who: str | None, action: str | None, limit: int, app: str | None, url: str | None, as_json: bool) -> None:
     """Say who ordered what and why, and what was refused, the newest first."""
     with control(app, url) as runs:

@@ -16,9 +16,9 @@ from halfway.cli.card_steps import said
 from halfway.cli.cards import Section, blocks, markdown, sections, wrapped
 from halfway.cli.given import Given, refuse_what_cannot_be_read, refuse_what_does_not_go_together
 from halfway.cli.i18n import _, translated
-from halfway.cli.options import common
 from halfway.cli.output import chat, clean, heading, print_json
 from halfway.cli.retelling import NEAR, Retold, address, retold
+from halfway.command import answering
 from halfway.errors import Exit, InvalidInput
 from halfway.inspection.card import Card
 from halfway.inspection.emitting import skeleton
@@ -62,7 +62,7 @@ FORMATS = click.Choice(["text", "md", "json", "sarif"])
     metavar="ACTION",
     help="Only say what is known about an action of a vendor, by its id or as a card names it, or about a rule (R-44); list: about which.",
 )
-@common
+@answering
 def inspect(
     *, paths: tuple[Path | str, ...], logs: tuple[Path | str, ...], form: str, everything: bool, fail_on: str, emit: bool,
     file: Path | None, unsuppressed: bool, model: str | None, near: str, action: str | None, as_json: bool,

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import click
 
 from halfway.cli.i18n import _, translated
-from halfway.cli.options import common, where
+from halfway.cli.options import where
 from halfway.cli.output import bounded, chat, coloured, print_json, table
 from halfway.cli.place import control
+from halfway.command import answering
 from halfway.control.items import ItemShown, ItemsShown
 from halfway.domain.lifecycle import RecordStatus
 from halfway.domain.plan import Plan
@@ -24,7 +25,7 @@ STATUSES = click.Choice([status.value for status in RecordStatus], case_sensitiv
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most so many, in the order of the list.")
 @click.option("--after", type=click.IntRange(0), default=0, metavar="NUMBER", help="Those after this one: the number in the first column.")
 @where
-@common
+@answering
 def items(
     *, run: str, step: str, status: str | None, limit: int, after: int, app: str | None, url: str | None, as_json: bool
 ) -> None:  # fmt: skip

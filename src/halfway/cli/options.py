@@ -13,21 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from halfway.cli.i18n import _
-from halfway.command import known_language
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
-
-
-def common(command: CommandT) -> CommandT:
-    """--json and --lang, on every command."""
-    command = click.option(
-        "--lang",
-        metavar="LANG",
-        expose_value=False,
-        callback=known_language,
-        help="Language of the answer: en or ko; else HALFWAY_LANG, then the locale.",
-    )(command)  # fmt: skip
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON; errors are JSON on stderr.")(command)
 
 
 def where(command: CommandT) -> CommandT:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from halfway.cli.i18n import _
-from halfway.cli.options import By, common, confirms, document, order, where
+from halfway.cli.options import By, confirms, document, order, where
 from halfway.cli.output import chat, print_json
 from halfway.cli.place import control
+from halfway.command import answering
 from halfway.control.actions import Carried
 
 RUN = click.argument("run")
@@ -25,7 +26,7 @@ BACK_FROM = click.option("--from", "step", metavar="STEP", help="Only from this 
 @confirms
 @order
 @where
-@common
+@answering
 def resume(*, run: str, by: By, plan: str | None, app: str | None, url: str | None, as_json: bool) -> None:
     """Go on with what stopped RUN: its id, its key, or the last 6 or more characters of its id.
 
@@ -46,7 +47,7 @@ def resume(*, run: str, by: By, plan: str | None, app: str | None, url: str | No
 @confirms
 @order
 @where
-@common
+@answering
 def retry(*, run: str, step: str, not_happened: bool, evidence: str | None, gone: bool, new_input: str | None, plan: str | None, by: By,
     app: str | None, url: str | None, as_json: bool,
 ) -> None:  # fmt: skip
@@ -73,7 +74,7 @@ def retry(*, run: str, step: str, not_happened: bool, evidence: str | None, gone
 @confirms
 @order
 @where
-@common
+@answering
 def skip(*, run: str, step: str, plan: str | None, by: By, app: str | None, url: str | None, as_json: bool) -> None:
     """Go on without STEP of RUN, which failed or waits. If its compensation failed: accept what happened as it is."""
     with control(app, url, code=True) as runs:
@@ -88,7 +89,7 @@ def skip(*, run: str, step: str, plan: str | None, by: By, app: str | None, url:
 @confirms
 @order
 @where
-@common
+@answering
 def mark_success(*, run: str, step: str, output: str, evidence: str | None, plan: str | None, by: By, app: str | None, url: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
@@ -108,7 +109,7 @@ def mark_success(*, run: str, step: str, output: str, evidence: str | None, plan
 @confirms
 @order
 @where
-@common
+@answering
 def compensate(*, run: str, step: str | None, plan: str | None, by: By, app: str | None, url: str | None, as_json: bool) -> None:
     """Undo what RUN has done, in reverse order: all of it, or from one step back.
 
@@ -125,7 +126,7 @@ def compensate(*, run: str, step: str | None, plan: str | None, by: By, app: str
 @confirms
 @order
 @where
-@common
+@answering
 def cancel(*, run: str, undo: bool, plan: str | None, by: By, app: str | None, url: str | None, as_json: bool) -> None:
     """Ask RUN to stop at the next safe boundary. What is done stays done; what is in doubt is settled first."""
     with control(app, url, code=True) as runs:

@@ -10,10 +10,11 @@ import click
 
 from halfway.cli.i18n import _
 from halfway.cli.items import again
-from halfway.cli.options import common, giver, person, where
+from halfway.cli.options import giver, person, where
 from halfway.cli.orders import BACK_FROM, NEW_INPUT, RUN, UNDO
 from halfway.cli.output import coloured, heading, print_json
 from halfway.cli.place import control
+from halfway.command import answering
 from halfway.control.desk import PlanShown
 from halfway.domain.facts import Approved, CancelAsked, CompensateAsked, MarkedSuccess, Order, Rejected, ResumeAsked, RetryAsked, SkipAsked
 from halfway.domain.plan import Undoing
@@ -43,7 +44,7 @@ class Asked(NamedTuple):
 @UNDO
 @giver
 @where
-@common
+@answering
 def plan(*, run: str, action: str, target: str | None, not_happened: bool, gone: bool, new_input: str | None, step: str | None, undo: bool,
     actor: str | None, app: str | None, url: str | None, as_json: bool,
 ) -> None:  # fmt: skip

@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from halfway.cli.i18n import _
-from halfway.cli.options import common, giver, person, where, why
+from halfway.cli.options import giver, person, where, why
 from halfway.cli.output import chat, print_json, short_time, table
 from halfway.cli.place import control
+from halfway.command import answering
 from halfway.control.queues import PauseShown, QueueShown
 
 QUEUE = click.argument("name", metavar="QUEUE")
@@ -22,7 +23,7 @@ def queue() -> None:
 
 @queue.command("list", short_help="List queues.")
 @where
-@common
+@answering
 def list_queues(*, app: str | None, url: str | None, as_json: bool) -> None:
     """List every queue in which steps wait, with its limits, and how much of them is used."""
     with control(app, url) as runs:
@@ -40,7 +41,7 @@ def list_queues(*, app: str | None, url: str | None, as_json: bool) -> None:
 @queue.command(short_help="Say what a queue allows, and how much of it is used.")
 @QUEUE
 @where
-@common
+@answering
 def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Say what QUEUE allows, how much of it is used, which workflows wait in it, and who serves it."""
     with control(app, url) as runs:
@@ -72,7 +73,7 @@ def show(*, name: str, app: str | None, url: str | None, as_json: bool) -> None:
 @why
 @giver
 @where
-@common
+@answering
 def pause(
     *, name: str, action_id: str | None, reason: str, actor: str | None, app: str | None, url: str | None, as_json: bool
 ) -> None:  # fmt: skip
@@ -88,7 +89,7 @@ def pause(
 @why
 @giver
 @where
-@common
+@answering
 def resume(
     *, name: str, action_id: str | None, reason: str, actor: str | None, app: str | None, url: str | None, as_json: bool
 ) -> None:  # fmt: skip
@@ -105,7 +106,7 @@ def workflow() -> None:
 
 @workflow.command("list", short_help="List workflows.")
 @where
-@common
+@answering
 def list_workflows(*, app: str | None, url: str | None, as_json: bool) -> None:
     """List workflows: how many runs of each go at once, and what is paused."""
     with control(app, url) as runs:
@@ -124,7 +125,7 @@ def list_workflows(*, app: str | None, url: str | None, as_json: bool) -> None:
 @why
 @giver
 @where
-@common
+@answering
 def pause_workflow(
     *, name: str, action_id: str | None, reason: str, actor: str | None, app: str | None, url: str | None, as_json: bool
 ) -> None:  # fmt: skip
@@ -141,7 +142,7 @@ def pause_workflow(
 @why
 @giver
 @where
-@common
+@answering
 def resume_workflow(
     *, name: str, action_id: str | None, reason: str, actor: str | None, app: str | None, url: str | None, as_json: bool
 ) -> None:  # fmt: skip

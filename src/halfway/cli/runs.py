@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from halfway.cli.i18n import _, tell
-from halfway.cli.options import common, where
+from halfway.cli.options import where
 from halfway.cli.output import bounded, chat, print_json, short_time, table
 from halfway.cli.place import control
+from halfway.command import answering
 from halfway.control.reading import RunLine
 from halfway.domain.lifecycle import RunStatus
 
@@ -20,7 +21,7 @@ STATUSES = click.Choice([status.value for status in RunStatus], case_sensitive=F
 @click.option("--search", metavar="TEXT", help="A part of the id, key, resource or correlation id, taken literally.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
 @where
-@common
+@answering
 def runs(*, status: str | None, kind: str | None, search: str | None, limit: int, app: str | None, url: str | None, as_json: bool) -> None:
     """List runs, the newest first."""
     with control(app, url) as found:

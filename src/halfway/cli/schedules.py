@@ -11,9 +11,10 @@ from zoneinfo import ZoneInfo
 import click
 
 from halfway.cli.i18n import _, translated
-from halfway.cli.options import common, giver, person, where, why
+from halfway.cli.options import giver, person, where, why
 from halfway.cli.output import bounded, chat, heading, print_json, short_time, table
 from halfway.cli.place import control
+from halfway.command import answering
 from halfway.control.schedules import Backfill, ScheduleShown
 from halfway.control.shown import instant, rfc3339
 from halfway.domain.spec import ScheduleSpec
@@ -33,7 +34,7 @@ def schedule() -> None:
 @schedule.command("list", short_help="List schedules, and when they are due.")
 @click.option("--type", "kind", metavar="TYPE", help="Only those of this workflow.")
 @where
-@common
+@answering
 def list_schedules(*, kind: str | None, app: str | None, url: str | None, as_json: bool) -> None:
     """List the schedules of all workflows, and when each is due."""
     with control(app, url) as runs:
@@ -53,7 +54,7 @@ def list_schedules(*, kind: str | None, app: str | None, url: str | None, as_jso
 @NAME
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many ticks, the newest first.")
 @where
-@common
+@answering
 def show(*, kind: str, name: str, limit: int, app: str | None, url: str | None, as_json: bool) -> None:
     """Say when the schedule NAME of the workflow TYPE is due, and what became of its last ticks."""
     with control(app, url) as runs:
@@ -67,7 +68,7 @@ def show(*, kind: str, name: str, limit: int, app: str | None, url: str | None, 
 @why
 @giver
 @where
-@common
+@answering
 def pause(*, kind: str, name: str, reason: str, actor: str | None, app: str | None, url: str | None, as_json: bool) -> None:
     """Start nothing for a schedule until it is resumed. What was due meanwhile is then caught up as its catch_up= says."""
     with control(app, url, code=True) as runs:
@@ -80,7 +81,7 @@ def pause(*, kind: str, name: str, reason: str, actor: str | None, app: str | No
 @why
 @giver
 @where
-@common
+@answering
 def resume(*, kind: str, name: str, reason: str, actor: str | None, app: str | None, url: str | None, as_json: bool) -> None:
     """Go on with a schedule that was paused."""
     with control(app, url, code=True) as runs:
@@ -93,7 +94,7 @@ def resume(*, kind: str, name: str, reason: str, actor: str | None, app: str | N
 @why
 @giver
 @where
-@common
+@answering
 def trigger(*, kind: str, name: str, reason: str, actor: str | None, app: str | None, url: str | None, as_json: bool) -> None:
     """Start a run as if the schedule were due now, also while it is paused or an earlier run goes on. Needs the app's code."""
     with control(app, url, code=True) as runs:
@@ -133,7 +134,7 @@ def time_or_day(context: click.Context, parameter: click.Parameter, value: str) 
 @click.option("--reason", metavar="TEXT", default="", help="Why; required unless it is a dry run, and kept in the audit log.")
 @giver
 @where
-@common
+@answering
 def backfill(
     *, kind: str, name: str, since: datetime, until: datetime, concurrency: int, dry_run: bool, reason: str, actor: str | None,
     app: str | None, url: str | None, as_json: bool,

@@ -9,9 +9,10 @@ import click
 
 from halfway.cli.i18n import _, say, translated
 from halfway.cli.items import again, how_many, went_wrong
-from halfway.cli.options import common, where
+from halfway.cli.options import where
 from halfway.cli.output import bounded, coloured, heading, print_json, seconds, short_time, table
 from halfway.cli.place import control
+from halfway.command import answering
 from halfway.control.reading import EntryShown, Shown
 from halfway.control.shown import CallShown, instant
 from halfway.control.steps import StepShown, WaitShown
@@ -28,7 +29,7 @@ TIMES = ("at", "until")  # in the data of the journal
 @click.argument("run")
 @click.option("--timeline", is_flag=True, help="With everything that happened in it, and who ordered what.")
 @where
-@common
+@answering
 def show(*, run: str, timeline: bool, app: str | None, url: str | None, as_json: bool) -> None:
     """Say how far RUN got, which of its effects happened, why it stands, and what is safe next.
 

@@ -15,9 +15,10 @@ from halfway.app import Halfway
 from halfway.authoring.run import Run
 from halfway.authoring.workflow import Workflow
 from halfway.cli.i18n import _, say
-from halfway.cli.options import common, document, giver, person, where
+from halfway.cli.options import document, giver, person, where
 from halfway.cli.output import chat, print_json
 from halfway.cli.place import find_place, load_app
+from halfway.command import answering
 from halfway.control.reading import Control, Shown
 from halfway.domain.lifecycle import FINAL, RecordStatus, RunStatus
 from halfway.errors import DatabaseError, Exit, NotFound
@@ -45,7 +46,7 @@ PAUSES = (0.05, 0.5)  # seconds between two looks: at first, later
 @click.option("--again", metavar="REASON", help="Start a second run under a key whose first run has ended.")
 @giver
 @where
-@common
+@answering
 def start(*, kind: str, text: str, version: int | None, wait: bool, deadline: str | None, priority: int, again: str | None,
     actor: str | None, app: str | None, url: str | None, as_json: bool,
 ) -> None:  # fmt: skip

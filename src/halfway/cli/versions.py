@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from halfway.cli.i18n import _, in_words, tell
-from halfway.cli.options import common, confirms, giver, person, where
+from halfway.cli.options import confirms, giver, person, where
 from halfway.cli.orders import tell_order
 from halfway.cli.output import chat, coloured, heading, print_json, table
 from halfway.cli.place import control
+from halfway.command import answering
 from halfway.control.moving import MoveShown
 from halfway.control.reading import Control
 from halfway.control.versions import EXAMPLES, Group
@@ -35,7 +36,7 @@ COLOURS = {Standing.COMPATIBLE: "green", Standing.MOVE: "yellow", Standing.BLOCK
 @confirms
 @giver
 @where
-@common
+@answering
 def move(*, run: str | None, all_of: str | None, to: int | None, dry_run: bool, reason: str | None, expected: int | None,
     action_id: str | None, plan: str | None, actor: str | None, app: str | None, url: str | None, as_json: bool,
 ) -> None:  # fmt: skip

@@ -11,8 +11,9 @@ import click
 from halfway.app import Halfway
 from halfway.cli.i18n import language
 from halfway.cli.mishaps import mishap_of
-from halfway.cli.options import common, where
+from halfway.cli.options import where
 from halfway.cli.place import find_place, load_app
+from halfway.command import answering
 from halfway.errors import Exit, InvalidInput
 from halfway.ports import Lives
 
@@ -26,7 +27,7 @@ THREADS = click.option("--threads", type=click.IntRange(1, 1000), help="Attempts
 @SLOTS
 @THREADS
 @where
-@common
+@answering
 def worker(*, queues: tuple[str, ...], slots: int, threads: int | None, app: str | None, url: str | None, as_json: bool) -> None:
     """Execute steps until stopped.
 
@@ -55,7 +56,7 @@ def _lives(url: str) -> Lives:
 @click.option("--lifeline", type=int, required=True)
 @click.option("--parent", type=int, required=True)
 @where
-@common
+@answering
 def child(*, queues: tuple[str, ...], slots: int, threads: int | None, report: int, lifeline: int, parent: int, app: str | None,
     url: str | None, as_json: bool,
 ) -> None:  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from halfway.command import known_language
+from halfway.command import answering
 from halfway_report.days import DAY_NAMES, FIRST, LAST, DayName
 from halfway_report.language import _
 
@@ -23,18 +23,10 @@ NO_LLM = click.option("--no-llm", is_flag=True, help="Without a model: the repor
 
 def common(command: Command) -> Command:
     """--config, --json and --lang, on every command."""
-    command = click.option(
-        "--lang",
-        metavar="LANG",
-        expose_value=False,
-        callback=known_language,
-        help="Language of the answer: en or ko; else HALFWAY_LANG, then the locale.",
-    )(command)  # fmt: skip
-    command = click.option("--json", "as_json", is_flag=True, help="Print JSON; errors are JSON on stderr.")(command)
     return click.option(
         "--config", envvar="REPORT_CONFIG", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
         help="The report.toml; else REPORT_CONFIG, then the nearest one from this folder upwards.",
-    )(command)  # fmt: skip
+    )(answering(command))  # fmt: skip
 
 
 def order(command: Command) -> Command:

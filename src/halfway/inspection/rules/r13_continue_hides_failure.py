@@ -65,9 +65,11 @@ def _is_reached(step: Step, later: Step) -> bool:
 
 def _takes_away(step: Step, later: Step) -> bool:
     """Whether a script deletes what the command was to put elsewhere: the same path stands in both, before the other machine."""
-    given, deleted = _paths(step), _paths(later)
+    if kinds(step) != FILE or told(later).split(" ", 1)[0] != "rm":
+        return False
+    given = _paths(step)
     there = max((place for place, path in enumerate(given) if ":" in path), default=0)
-    return kinds(step) == FILE and told(later).split(" ", 1)[0] == "rm" and not set(given[:there]).isdisjoint(deleted)
+    return not set(given[:there]).isdisjoint(_paths(later))
 
 
 def _paths(step: Step) -> list[str]:
