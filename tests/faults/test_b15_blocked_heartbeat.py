@@ -12,7 +12,7 @@ from contextlib import closing
 from queue import SimpleQueue
 from typing import Any
 
-from halfway import Effect, RunStatus, Step, Workflow
+from halfway import Effect, RunStatus, Settings, Step, Workflow
 from halfway.domain.run import Ended
 from halfway.engine.slots import Threads
 from halfway.testing import Ledger
@@ -21,7 +21,9 @@ from tests.engine.harness import FAST, Harness, Order, flow, until
 from tests.faults.checks import all_is_well
 
 FLOWS = "tests.faults.test_b15_blocked_heartbeat:flows"
-LONG = 2.2 * FAST.lease
+LEASE = 6.0  # a beat waits for the interpreter several times, and each wait is as long as the machine is busy
+LONG = 1.5 * LEASE
+PATIENT = Settings(**(vars(FAST) | {"lease": LEASE}))
 
 
 def sleep() -> None:
@@ -94,10 +96,10 @@ def bystander(ledger: Ledger) -> Workflow[Order]:
 
 def nobody_is_taken_for_dead(url: str, ledger: Ledger, ways: str, **options: Any) -> None:
     made = {wf.name: wf for wf in flows(url, ledger)}
-    with closing(Harness(url, *made.values())) as h:
+    with closing(Harness(url, *made.values(), settings=PATIENT)) as h:
         runs = [h.start(made[name], Order(id=name)) for name in ways.upper()]
         aside = h.start(made["BYSTANDER"], Order(id="bystander"))
-        with Worker(FLOWS, url, ledger.path, **options):
+        with Worker(FLOWS, url, ledger.path, lease=LEASE, **options):
             until(lambda: ledger.count(event="WORK") == len(runs) + 1, "all are at work")
             with h.worker():  # the second worker, which sweeps all the time
                 until(lambda: all(h.status(run) is RunStatus.SUCCESS for run in runs), "all end", patience=90)
