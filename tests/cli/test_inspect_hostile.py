@@ -192,7 +192,8 @@ def test_workflows_that_each_call_the_next_many_times_end(tmp_path: Path, monkey
     _chain(tmp_path, 4, jobs, "  a:\n    runs-on: x\n    steps:\n      - run: npm publish\n")
     monkeypatch.chdir(tmp_path)
     card = json.loads(answered(".github", "--format", "json")[0])["card"]
-    assert "./.github/workflows/w3.yml could not be read" in json.dumps(card)
+    assert "./.github/workflows/w3.yml was not followed: the file leads to more than 500 workflows and actions" in json.dumps(card)
+    assert "Can you show ./.github" not in json.dumps(card)  # it was given
 
 
 def test_inputs_that_each_hold_the_next_many_times_are_not_filled_in_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

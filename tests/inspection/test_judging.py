@@ -324,6 +324,18 @@ def test_one_question_about_one_place() -> None:
     assert question(readable, judge(readable, [])) is None
 
 
+def test_nobody_is_asked_for_what_is_at_hand() -> None:
+    followed = Unread("./many", "{what} was not followed", Span("flow.yml", 5), at_hand=True)
+    missing = Unread("./ship.sh", "{what} was not given", Span("flow.yml", 9))
+    first = step(effect(Kind.DEPLOY, Repeat.SAFE), gate=None, opaque=followed)
+    case = Case(flow(first, step(effect(Kind.DEPLOY, Repeat.SAFE), gate=None, opaque=missing, name="b", order=2)), Base())
+    judged = judge(case, [])
+    assert question(case, judged) == Said("Can you show {what}? {place} refers to it.", {"what": "./ship.sh", "place": "flow.yml:9"})
+    assert [words(one.said) for one in judged.reasons if one.code == "L6"] == ["./many was not followed", "./ship.sh was not given"]
+    alone = Case(flow(first), Base())
+    assert question(alone, judge(alone, [])) is None
+
+
 @pytest.mark.parametrize(
     ("what", "file", "asked"),
     [

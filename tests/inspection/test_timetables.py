@@ -160,7 +160,7 @@ def test_a_command_that_only_the_run_knows_is_unknown() -> None:
     assert step.effect is not None
     assert (step.effect.kinds, step.effect.certain) == (frozenset({Kind.UNKNOWN}), False)
     assert step.opaque is not None
-    assert (step.opaque.what, step.opaque.why) == ("$JOB", "Which command {what} is, only the run knows.")
+    assert (step.opaque.what, step.opaque.why) == ("$JOB", "which command {what} is, only the run knows")
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,8 @@ def question(case: Case, judged: Judgement) -> Said | None:
 
 def _unread(case: Case, judged: Judgement) -> Unread | None:
     first = step_of(case, judged.findings[0].step) if judged.findings else None
-    steps = [step for step in (first, *outward(case.flow), *case.flow.steps) if step is not None and step.opaque is not None]
-    return steps[0].opaque if steps else next(iter(case.flow.unread), None)
+    parts = [step.opaque for step in (first, *outward(case.flow), *case.flow.steps) if step is not None and step.opaque is not None]
+    return next((part for part in (*parts, *case.flow.unread) if not part.at_hand), None)
 
 
 def _show(unread: Unread) -> Said:

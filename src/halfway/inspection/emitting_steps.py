@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from halfway.domain.spec import Effect
 from halfway.inspection.card import Card
 from halfway.inspection.drafting import Plan, Planned, known_safe
-from halfway.inspection.finding import Finding, Said
+from halfway.inspection.finding import Finding, Said, not_read
 from halfway.inspection.knowledge import Trust
 from halfway.inspection.literals import Names, comment, one_line, string
 from halfway.inspection.model import Flow, Kind, Mark, Repeat, Repeating, Reversible, Span, Step
@@ -212,7 +212,7 @@ def _open(writing: Writing, part: Planned) -> Iterator[str]:
     """What a person must decide."""
     step, acts = part.step, part.effect is not Effect.READ
     if step.opaque is not None:
-        yield writing.todo("what it does: {what} could not be read", what=step.opaque.what)
+        yield writing.todo("what it does: {why}", why=not_read(step.opaque))
     elif step.effect is not None and (not step.effect.certain or Kind.UNKNOWN in step.effect.kinds):
         yield writing.todo("whether it is a {effect}: that was inferred", effect=part.effect)
     if acts and not _look(part) and not (known_safe(part) and _remembered(part)):

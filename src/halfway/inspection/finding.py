@@ -8,7 +8,7 @@ from enum import IntEnum
 from functools import cached_property
 
 from halfway.inspection.knowledge import Action, Knowledge
-from halfway.inspection.model import Fact, Flow, RunLog, Span, Step
+from halfway.inspection.model import Fact, Flow, RunLog, Span, Step, Unread
 from halfway.inspection.ways import Ways
 
 
@@ -28,6 +28,11 @@ class Said:
 
     text: str
     params: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+def not_read(unread: Unread) -> Said:
+    """What could not be read, and why."""
+    return Said(unread.why, {"what": unread.what})
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from halfway.inspection.assessing import Repeatable, automatic, outward, repeatable, to_customer, weight
-from halfway.inspection.finding import Case, Finding, Said, Severity
+from halfway.inspection.finding import Case, Finding, Said, Severity, not_read
 from halfway.inspection.model import Kind, Mark, Outcome, Ran, Repeating, Reversible, Starting, Step, When
 from halfway.inspection.rules.common import DELIVERED, is_logged, tells_team
 
@@ -224,7 +224,7 @@ def _limits(case: Case, findings: Sequence[Finding]) -> Iterator[Reason]:
         yield Reason("L5", Said("nothing is kept of a run that failed"))
     said = {step.opaque.what for step in outward(flow) if step.opaque is not None}
     for one in (unread for unread in flow.unread if unread.what not in said):
-        yield Reason("L6", Said("{what} could not be read", {"what": one.what}))
+        yield Reason("L6", not_read(one))
 
 
 def _approved(case: Case) -> frozenset[str]:
@@ -251,4 +251,4 @@ def _limits_of(step: Step, *, approved: bool) -> Iterator[Reason]:
     if step.effect.consequential and not approved:
         yield Reason("L4", Said("who approves {step} cannot be seen", told), step.id)
     if step.opaque is not None:
-        yield Reason("L6", Said("{what} could not be read", {"what": step.opaque.what}), step.id)
+        yield Reason("L6", not_read(step.opaque), step.id)

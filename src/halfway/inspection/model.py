@@ -194,6 +194,7 @@ class Unread:
     what: str  # ./.github/actions/deploy
     why: str  # a message id with `{what}`
     span: Span
+    at_hand: bool = False  # it was given or stands in the file, and was not followed: to ask for it would bring nothing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -214,7 +214,7 @@ def _of_tool(source: Source, node: Node, tool: str, given: Given, unattended: bo
         yield _step(source, node, name, _file(tool), unattended=unattended)
     elif server not in _LOOK_UP_NAMES and not _looks(short or server):
         # One server is one part that is missing, however many of its tools are named.
-        unread = Unread(_server(server or short), "The tools of {what} were not given.", node.span)
+        unread = Unread(_server(server or short), "the tools of {what} were not given", node.span)
         yield replace(_step(source, node, name, _agent(tool, short or server), unattended=unattended), opaque=unread)
 
 
@@ -242,7 +242,7 @@ def _of_command(source: Source, node: Node, inside: str, given: Given, unattende
         if effect is not None and effect.outward:
             yield _step(source, node, name, replace(effect, kinds=effect.kinds | {Kind.AGENT}), unattended=unattended)
         elif effect is None and command.script and program(command.words) is not None:
-            unread = Unread(quoted(command.script), "The script {what} was not given.", node.span)
+            unread = Unread(quoted(command.script), "the script {what} was not given", node.span)
             yield replace(_step(source, node, name, _agent(text, text), unattended=unattended), opaque=unread)
         elif effect is None and command.words[0] in _ANYTHING and len(command.words) == 1:
             # With arguments of its own choosing it can do anything.
@@ -293,9 +293,9 @@ def _server_steps(source: Source, root: Node, given: Given) -> Iterator[Step]:
             effect = _of_server(tool, given)
             inferred_effect = _looking(tool) if _is_read_only(server) else _agent(tool, node.text)
             step = _step(source, node, quoted(tool, 80), effect or inferred_effect, unattended=True)
-            yield (step if effect else replace(step, opaque=Unread(_server(name), "The tools of {what} were not given.", node.span)))
+            yield (step if effect else replace(step, opaque=Unread(_server(name), "the tools of {what} were not given", node.span)))
         place = next((server.get(key) for key in ("command", "url", "serverUrl") if server.get(key)), server)
-        unread = Unread(_server(name), "The tools of {what} were not given.", place.span)
+        unread = Unread(_server(name), "the tools of {what} were not given", place.span)
         step = _step(source, place, f"server {quoted(name, 60)}", _of_started(name, server), unattended=False)
         extra = dict(step.extra) | ({"unpinned": "true"} if _is_unpinned(server) else {})
         yield replace(step, opaque=unread, span=Span(place.span.file, place.span.line, place.span.end, place.span.at), extra=extra)

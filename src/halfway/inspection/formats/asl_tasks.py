@@ -86,7 +86,7 @@ def opaque_of(node: Node) -> Unread | None:
     if _asks_person(node) or (not service and _row(node)):
         return None  # a template puts the service in
     what = _function(node) or (_name(node) if service.endswith("lambda:invoke") else resource.text)
-    return Unread(quoted(what), "The code of {what} was not given.", resource.span)
+    return Unread(quoted(what), "the code of {what} was not given", resource.span)
 
 
 def names_no_function(node: Node) -> bool:

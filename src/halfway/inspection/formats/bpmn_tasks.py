@@ -72,11 +72,11 @@ def opaque_of(node: Element, here: frozenset[str], given: Given) -> Unread | Non
         what = node.get("calledElement") or (called.get("processId") if called is not None else "")
         if what in here or any(f'id="{what}"' in one.text and "<" in one.text for one in given.sources.values()):
             return None
-        return Unread(quoted(what), "The process {what} was not given.", node.span)
+        return Unread(quoted(what), "the process {what} was not given", node.span)
     code, span = code_of(node)
     if not code or any(own.search(code) for own in (_OWN_VARIABLE, _LOGS, _CORRELATES)):
         return None  # without any there is no part to be given
-    return Unread(quoted(code), "The code of {what} was not given.", span)
+    return Unread(quoted(code), "the code of {what} was not given", span)
 
 
 def identity_of(node: Element, effect: Effect | None, opaque: Unread | None) -> Identity | None:

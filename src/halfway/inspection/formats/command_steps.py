@@ -144,10 +144,10 @@ def _said_of(command: Command, script: str) -> dict[str, str]:
 
 def _unread(line: Line, script: str, command: Command, around: Around) -> Unread:
     if script:
-        return Unread(quoted(script), "The script {what} was not given.", line.span)
+        return Unread(quoted(script), "the script {what} was not given", line.span)
     if around.opaque_image is not None and not command.hidden:
         return around.opaque_image
-    return Unread(quoted(command.words[0]), "Which command {what} is, only the run knows.", line.span)
+    return Unread(quoted(command.words[0]), "which command {what} is, only the run knows", line.span)
 
 
 def _script(given: Given, source: Source, path: str) -> Source | None:

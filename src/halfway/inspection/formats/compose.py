@@ -180,7 +180,7 @@ def _steps(source: Source, name: str, service: Node, given: Given, first: int) -
     # A service without a command runs what its image says.
     lines = lines or [Line(source, place.span, (Command((image or name,)),))]
     repeaters = tuple(_restarts(service))
-    unread = Unread(quoted(image or name), "What the image {what} does was not given.", place.span)
+    unread = Unread(quoted(image or name), "what the image {what} does was not given", place.span)
     facts = tuple(source.fact(repeater.span) for repeater in repeaters)
     by_hand = Repeater(Repeating.UNIT_RERUN, False, None, service.span, default=True)
     extra = {key: said for key in ("restart", "stop_grace_period") if (said := service.get(key).text)}
@@ -260,7 +260,7 @@ def _scheduled(source: Source, service: str, node: Node, given: Given) -> Iterat
         apart = settings.get("no-overlap")
         command, place = settings["command"]
         repeater = Repeater(Repeating.SCHEDULE, True, None, at.span)
-        unread = Unread(quoted(node.get("image").text or service), "What the image {what} does was not given.", place.span)
+        unread = Unread(quoted(node.get("image").text or service), "what the image {what} does was not given", place.span)
         around = Around(unit=name, repeaters=(repeater,), opaque_image=unread, extra={"schedule": schedule})
         steps = steps_of([Line(source, place.span, commands(command))], given, around)
         yield Flow(

@@ -107,7 +107,7 @@ def _steps(source: Source, name: str, job: Node, schedule: Node, given: Given) -
         words = [one.text for key in ("command", "args") for one in container.get(key).each()]
         image = container.get("image").text
         line = Line(source, place.span, of_words(words) if words else (Command((image or name,)),))
-        unread = Unread(quoted(image or name), "What the image {what} does was not given.", place.span)
+        unread = Unread(quoted(image or name), "what the image {what} does was not given", place.span)
         # All containers of a pod are done again together.
         program = "" if container.get("command") else program_of(image)
         around = Around(

@@ -174,7 +174,7 @@ def _lonely(source: Source, settings: Settings) -> Flow:
     unit = _one(settings, "Timer.Unit") or _name(source) + ".service"
     triggers = tuple(_triggers(source, settings))
     span = triggers[0].span
-    unread = Unread(quoted(unit), "The unit {what} was not given.", span)
+    unread = Unread(quoted(unit), "the unit {what} was not given", span)
     return Flow(
         id=_name(source), name=_name(source), format=NAME, file=source.path, span=span, steps=(), triggers=triggers, unread=(unread,)
     )

@@ -238,7 +238,7 @@ class Reading:
         # Asked for last: it takes as long as the way up.
         if call.parent is None or call.parent.type not in ("await_expression", "return_statement"):
             return None
-        return Unread(quoted(text(callee(call))), "What {what} does was not given.", self.program.span(call))
+        return Unread(quoted(text(callee(call))), "what {what} does was not given", self.program.span(call))
 
 
 def _names(name: str, given: Sequence[Syntax], program: Program) -> Iterator[str]:

@@ -34,7 +34,7 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node, Source
 
 AUTOREPLAY = "autoreplay"
-AUTOREPLAY_UNREAD = "Whether {what} is on stands in the settings of the account and of the Zap, not in the export; it repeats failed steps."
+AUTOREPLAY_UNREAD = "whether {what} is on stands in the settings of the account and of the Zap, not in the export; it repeats failed steps"
 _STORES = frozenset({Kind.CREATE, Kind.RECORD, Kind.FILE, Kind.UNKNOWN})
 
 

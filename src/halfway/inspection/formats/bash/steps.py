@@ -322,7 +322,7 @@ def _programs(program: said.Program, command: Command, script: Script, frame: Fr
         extra["gone"] = "true"  # without a secret it can only work on a machine that is gone afterwards
     if why == WRITTEN_HERE:
         extra["written"] = "here"  # nobody can hand it in: it is in the file
-    yield _draft(replace(step, opaque=Unread(program.reference, why, step.span), extra=extra), command, frame)
+    yield _draft(replace(step, opaque=Unread(program.reference, why, step.span, at_hand=why != NOT_GIVEN), extra=extra), command, frame)
 
 
 def _given(program: said.Program, frame: Frame) -> _Found | None:

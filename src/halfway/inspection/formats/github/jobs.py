@@ -12,7 +12,7 @@ from halfway.inspection.formats.github.actions import EITHER_WAY, HERE, beside
 from halfway.inspection.formats.github.expressions import Job, never, when
 from halfway.inspection.formats.github.handing import called_with, has_secret, sources
 from halfway.inspection.formats.github.inputs import Broken
-from halfway.inspection.formats.github.steps import MOST_FOLLOWED, NOT_GIVEN, TOO_MANY, Making, fill, keyed, made, may_follow
+from halfway.inspection.formats.github.steps import NOT_GIVEN, TOO_MANY, Follows, Making, fill, keyed, made
 from halfway.inspection.formats.github.triggers import repeaters
 from halfway.inspection.formats.sequence import Draft, happens, joined, slug
 from halfway.inspection.model import Gate, Mark, OnError, Repeater, Repeating, Span, Step, Unread, When
@@ -56,7 +56,7 @@ class Calling:
     gate: Gate | None = None
     files: tuple[str, ...] = ()
     limited: bool = True  # whether a limit of time can stand here; the steps of an action get that of the job that uses it
-    left: list[int] = field(default_factory=lambda: [MOST_FOLLOWED], compare=False)  # others that may still be followed
+    follows: Follows = field(default_factory=Follows, compare=False)
 
 
 def units(calling: Calling) -> list[Unit]:
@@ -99,7 +99,7 @@ def _unit(name: str, job: Job, before: tuple[str, ...], calling: Calling, happen
     if job.node.get("uses"):
         yield from _called(job, frame, before, calling)
         return
-    making = Making(job, frame, calling.broken, left=calling.left)
+    making = Making(job, frame, calling.broken, follows=calling.follows)
     found = [draft for key, step in job.steps.items() for draft in made(key, step, making)]
     yield Unit(job.unit, job.node, before, when(job.node.get("if").text), tuple(joined(found, happened)))
 
@@ -185,27 +185,28 @@ def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -
     source = calling.given.beside(calling.source, beside(uses.text)) if uses.text.startswith(HERE) else None
     root = None if source is None else source.yaml
     deep = len(calling.files) >= MOST_CALLS or (source is not None and source.path in (*calling.files, calling.source.path))
-    if source is None or root is None or deep or not root.get("jobs") or not may_follow(calling.left):
-        why = TOO_DEEP if deep else NOT_GIVEN if source is None or root is None or not root.get("jobs") else TOO_MANY
+    there = root is not None and bool(root.get("jobs"))
+    if source is None or root is None or not there or deep or not calling.follows.one_more():
+        why = TOO_DEEP if deep else TOO_MANY if there else NOT_GIVEN
         extra = {**called_with(uses.text, job), **_looks(job, calling.given)}
-        draft = Draft(_opaque(uses, why, frame, extra), frame.when, wide=True)
+        draft = Draft(_opaque(Unread(uses.text, why, uses.span, at_hand=there), uses, frame, extra), frame.when, wide=True)
         yield Unit(job.unit, job.node, before, when(job.node.get("if").text), (draft,))
         return
     given = {name: node.text for name, node in job.node.get("with").items()}
     inputs = {name: node.get("default").text for name, node in root.get("on", "workflow_call", "inputs").items()} | given
     inner = Calling(
         fill(root, inputs), source, calling.given, calling.broken, f"{job.unit}/", frame.repeaters, frame.condition, frame.gate,
-        (*calling.files, calling.source.path), left=calling.left,
+        (*calling.files, calling.source.path), follows=calling.follows,
     )  # fmt: skip
     for unit in units(inner):
         yield unit if unit.needs else replace(unit, needs=before)
 
 
-def _opaque(uses: Node, why: str, frame: Frame, extra: dict[str, str]) -> Step:
+def _opaque(unread: Unread, uses: Node, frame: Frame, extra: dict[str, str]) -> Step:
     return Step(
         id=frame.id, name=uses.text, unit=frame.unit, scope=frame.scope, order=0, span=uses.span, quote=frame.source.fact(uses.span).quote,
         repeaters=frame.repeaters, timeout=frame.timeout, timeout_known=False, gate=frame.gate, condition=frame.condition,
         needs_output_of=frame.needs,
-        opaque=Unread(uses.text, why, uses.span), marks=frozenset({Mark.IN_LOOP}) if frame.in_loop else frozenset(),
+        opaque=unread, marks=frozenset({Mark.IN_LOOP}) if frame.in_loop else frozenset(),
         extra={**frame.extra, **extra},
     )  # fmt: skip

@@ -34,6 +34,7 @@ from halfway.inspection.quoting import quoted, safe
 from halfway.inspection.source import Node, Source, Unreadable
 
 MOST_ACTIONS = 5  # composite actions within one another
+TOO_DEEP = "{what} is more than five actions deep"
 TOO_MANY = "{what} was not followed: the file leads to more than 500 workflows and actions"
 MOST_FOLLOWED = 500  # workflows and composite actions that one file leads to, each time it does
 MOST_FILLED = 100_000  # characters by which a text may grow when the inputs of a call are filled in
@@ -61,6 +62,18 @@ _BUILDS_DIST = re.compile(r"\bgoreleaser/goreleaser-action@|\bgoreleaser (?:rele
 _ENV = re.compile(r"\$\{?([A-Za-z_]\w*)|\benv\.(\w+)")
 
 
+class Follows:
+    """Counts what one file leads to: files that name one another a few times each lead to more than anybody could read."""
+
+    def __init__(self) -> None:
+        self._left = MOST_FOLLOWED
+
+    def one_more(self) -> bool:
+        """Whether one more is followed."""
+        self._left -= 1
+        return self._left >= 0
+
+
 @dataclass(frozen=True)
 class Making:
     """One job while its steps are made."""
@@ -69,13 +82,7 @@ class Making:
     frame: Frame
     broken: tuple[Broken, ...] = ()
     depth: int = 0
-    left: list[int] = field(default_factory=lambda: [MOST_FOLLOWED], compare=False)
-
-
-def may_follow(left: list[int]) -> bool:
-    """Counts one more that is followed: files that name one another a few times each lead to more than anybody could read."""
-    left[0] -= 1
-    return left[0] >= 0
+    follows: Follows = field(default_factory=Follows, compare=False)
 
 
 def made(key: str, step: Node, making: Making) -> Iterator[Draft]:
@@ -177,7 +184,9 @@ def _run(step: Node, frame: Frame, job: Job) -> Iterator[Draft]:
         if mine and frame.passing:
             mine["gone"] = "true"  # without a secret it works on a machine that is gone afterwards
         extra = {**frame.extra, **mine, **given_secret(step)}
-        yield Draft(_bare(step, replace(frame, extra=extra), opaque=Unread(what, why, step.get("run").span)), frame.when, wide=True)
+        yield Draft(
+            _bare(step, replace(frame, extra=extra), opaque=Unread(what, why, step.get("run").span, at_hand=True)), frame.when, wide=True
+        )
         return
     given = (step.get("run"), step.get("env"), job.node.get("env"), job.root.get("env"))
     yield from drafts(script, replace(frame, extra={**frame.extra, **handed("", *given), **given_secret(step), **how_far(step, job)}))
@@ -218,8 +227,9 @@ def _script(command: Node) -> Script:
 def _local(step: Node, uses: str, frame: Frame, making: Making) -> Iterator[Draft]:
     source = next((found for path in local(frame.source, uses) if (found := frame.given.beside(frame.source, path)) is not None), None)
     root = None if source is None else source.yaml
-    much = root is not None and not may_follow(making.left)
-    if source is None or root is None or making.depth >= MOST_ACTIONS or much:
+    much = root is not None and not making.follows.one_more()
+    deep = making.depth >= MOST_ACTIONS
+    if source is None or root is None or deep or much:
         job = making.job
         # What all steps of a job may see is for others where this one only prepares.
         wide = () if harmless(uses) else (job.node, job.root)
@@ -232,19 +242,20 @@ def _local(step: Node, uses: str, frame: Frame, making: Making) -> Iterator[Draf
         extra |= given_secret(step)
         # Whoever lets a job pass does so for what it does, not for what sets it up.
         gate = None if sets_up(uses) else frame.gate
-        unread = Unread(uses, TOO_MANY if much else NOT_GIVEN, step.get("uses").span)
+        why = NOT_GIVEN if root is None else TOO_DEEP if deep else TOO_MANY
+        unread = Unread(uses, why, step.get("uses").span, at_hand=root is not None)
         bare = _bare(step, replace(frame, gate=gate, extra={**frame.extra, **extra}), opaque=unread)
         yield Draft(bare, frame.when, wide=True)
         return
     if root.get("runs", "using").text != "composite":
-        yield Draft(_bare(step, frame, opaque=Unread(uses, A_PROGRAM, step.get("uses").span)), frame.when, wide=True)
+        yield Draft(_bare(step, frame, opaque=Unread(uses, A_PROGRAM, step.get("uses").span, at_hand=True)), frame.when, wide=True)
         return
     filled = fill(root.get("runs", "steps"), _given(root, step.get("with")))
     steps = keyed(filled)
     job = Job(frame.scope, filled, root, steps, {}, {})
     inner = replace(frame, source=source, followed=(*frame.followed, source.path))
     for key, node in steps.items():
-        yield from made(key, node, Making(job, inner, making.broken, making.depth + 1, making.left))
+        yield from made(key, node, Making(job, inner, making.broken, making.depth + 1, making.follows))
 
 
 def _given(root: Node, given: Node) -> dict[str, str]:

@@ -17,7 +17,7 @@ from halfway.inspection.formats.python.starting import period
 from halfway.inspection.model import Fact, Flow, RunLog, Starting, Trigger, Unread
 from halfway.inspection.source import Source, Unreadable
 
-ELSEWHERE = "The steps of {what} are declared elsewhere."
+ELSEWHERE = "the steps of {what} are declared elsewhere"
 _IMPORT = re.compile(r"(?m)^[ \t]*(?:from|import) halfway\b")
 _WAYS = {
     "step": Sort.STEP,
@@ -86,7 +86,7 @@ def _made(call: ast.Call, scope: Frame) -> str:
     return last if root.startswith("halfway") and last in ("Workflow", "Part") else ""
 
 
-UNWRITTEN = "The body of {what} is still to be written."
+UNWRITTEN = "the body of {what} is still to be written"
 
 
 @dataclass(frozen=True)
@@ -238,9 +238,10 @@ class _Declaring:
         options = {one.arg: frame.module.span(one.value) for one in call.keywords if one.arg}
         if not spec.idempotent:
             options.pop("idempotent", None)
+        unwritten = Unread(spec.name, UNWRITTEN, self._fact(node).span, at_hand=True) if is_unwritten(node) else None
         told = Told(
             fact=self._fact(node), options=options, bearing=bearing(node, own), seen=within, outside=outside,
-            facts=(self._fact(way.call),), unwritten=Unread(spec.name, UNWRITTEN, self._fact(node).span) if is_unwritten(node) else None,
+            facts=(self._fact(way.call),), unwritten=unwritten,
         )  # fmt: skip
         return _Step(spec, told)
 

@@ -14,7 +14,7 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
 
 _TAKEN = re.compile(r"\{\{(\d+)\.[\w`]+\}\}")
-SUB_UNREAD = "The scenario {what} is called and was not given."
+SUB_UNREAD = "the scenario {what} is called and was not given"
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ from halfway.inspection.model import Effect, Kind, Repeat, Reversible, Unread
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
 
-SUB_UNREAD = "The workflow {what} is called and was not given."
-COMMAND_UNREAD = "The program {what} is started and was not given."
-NODE_UNREAD = "The node {what} is not one of n8n's own; what it does is not known."
+SUB_UNREAD = "the workflow {what} is called and was not given"
+COMMAND_UNREAD = "the program {what} is started and was not given"
+NODE_UNREAD = "the node {what} is not one of n8n's own; what it does is not known"
 # What is up to date, or there, is so after a second time.
 _PACKAGES = re.compile(
     r"(?:sudo )?(?:apt|apt-get|dnf|yum|zypper|apk)(?: -\S+)* (?:update|upgrade|full-upgrade|dist-upgrade|install|autoremove)\b"

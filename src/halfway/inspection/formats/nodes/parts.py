@@ -18,7 +18,7 @@ from halfway.inspection.model import Effect, Fact, Kind, Repeat, Reversible, Spa
 from halfway.inspection.quoting import holds_secret, quoted
 from halfway.inspection.source import Node, Unreadable
 
-CODE_UNREAD = "The code of {what} calls something outside, and what cannot be told from the file."
+CODE_UNREAD = "the code of {what} calls something outside, and what cannot be told from the file"
 MOST_SECRETS = 50
 MOST_DRAWN = 500
 _DEEPEST_QUOTE = 3

@@ -12,8 +12,8 @@ from halfway.inspection.model import Effect, Kind, Repeat, Reversible, Unread
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node
 
-SUB_UNREAD = "The Sub-Zap {what} is called and is not in the export."
-AGENT_UNREAD = "What the agent of {what} may do is set outside the export."
+SUB_UNREAD = "the Sub-Zap {what} is called and is not in the export"
+AGENT_UNREAD = "what the agent of {what} may do is set outside the export"
 _REACHES_OUT = re.compile(r"(?i)\bfetch\(|axios|https?\.request|require\(|\brequests\.|urllib|\bimport\s+\w|XMLHttpRequest|StoreClient")
 _METHODS = {"get": "GET", "post": "POST", "put": "PUT", "patch": "PATCH", "delete": "DELETE"}
 

@@ -11,12 +11,12 @@ from halfway.inspection.formats.python.names import Program
 from halfway.inspection.model import Unread
 from halfway.inspection.quoting import quoted
 
-IMAGE = "What the image `{what}` does cannot be read from this file."
-OPERATOR = "What the operator `{what}` does is not known."
-GRAPH = "What the tasks do that `{what}` makes cannot be read."
-SCRIPT = "The script `{what}` was not given, so that what it does cannot be read."
-STATEMENTS = "The statements `{what}` were not given, so that what they do cannot be read."
-JOB = "What the job does that is started by `{what}` is not in this file."
+IMAGE = "what the image {what} does cannot be read from this file"
+OPERATOR = "what the operator {what} does is not known"
+GRAPH = "what the tasks do that {what} makes cannot be read"
+SCRIPT = "the script {what} was not given"
+STATEMENTS = "the statements {what} were not given"
+JOB = "what the job does that is started by {what} is not in this file"
 _PROVIDED = ("airflow.providers.", "airflow.operators.", "airflow.contrib.")
 _JOBS = ("job_id", "job_name", "task_definition", "notebook_path", "pipeline_name", "function_name")
 _COMMANDS = ("entrypoint", "cmds", "command", "commands", "arguments", "args")

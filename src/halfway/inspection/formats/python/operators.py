@@ -15,7 +15,7 @@ from halfway.inspection.formats.wording import only_looks, opaque_effect, words
 from halfway.inspection.model import Effect, Kind, Mark, Receiver, Repeat, Reversible, Unread
 from halfway.inspection.quoting import quoted
 
-FUNCTION = "The function `{what}` was not given, so that what it does cannot be read."
+FUNCTION = "the function {what} was not given"
 SENSOR_ENDS_AFTER = 7 * 24 * 3600.0  # seconds; the default of every sensor
 SSH_ENDS_AFTER = 10.0  # seconds; its own default
 _TRIGGERS = "TriggerDagRunOperator"

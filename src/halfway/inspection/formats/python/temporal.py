@@ -18,7 +18,7 @@ from halfway.inspection.formats.wording import opaque_effect
 from halfway.inspection.model import Effect, Flow, Gate, Kind, Mark, Repeat, Repeater, Repeating, Reversible, Starting, Unread
 from halfway.inspection.quoting import quoted
 
-MISSING = "The activity `{what}` was not given, so that what it does cannot be read."
+MISSING = "the activity {what} was not given"
 _ACTIVITIES = frozenset(
     f"{verb}_{kind}{form}" for verb in ("execute", "start") for kind in ("activity", "local_activity") for form in ("", "_method", "_class")
 )

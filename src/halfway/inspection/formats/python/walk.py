@@ -384,7 +384,7 @@ def _given(function: Function, call: ast.Call | None, caller: Frame, owner: str)
     return found | {one.arg: (one.value, caller) for one in call.keywords if one.arg}
 
 
-NOT_GIVEN = "The function `{what}` of the same project was not given, so that what it does cannot be read."
+NOT_GIVEN = "the function {what} of the same project was not given"
 
 
 def _not_given(call: ast.Call, name: str, frame: Frame) -> Unread | None:
