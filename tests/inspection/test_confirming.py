@@ -31,7 +31,7 @@ class Talks:
 """
 NAMED = {"what": "X", "later": "Y", "then": "Y", "failed": "Y", "undo": "Y"}
 MESSAGE = "- run: curl -X POST https://hooks.slack.com/services/x -d released\n- run: npm publish\n"
-ALONE = "- run: npm publish\n"
+ALONE = "- run: mvn deploy\n"
 RETRIED = """
 from celery import shared_task
 {imported}
@@ -74,14 +74,18 @@ PUSH, CLOCK, HAND = "push", "{schedule: [{cron: '0 4 * * *'}], push: }", "workfl
 @pytest.mark.parametrize(
     ("on", "step", "shown"),
     [
-        (PUSH, "run: npm publish", True),
-        (PUSH, "run: npm publish || true", False),  # its failure is passed over
+        (PUSH, "run: mvn deploy", True),
+        (PUSH, "run: mvn deploy || true", False),  # its failure is passed over
         (PUSH, "run: gh pr comment 7 --body x", False),  # little hangs on a remark
-        (PUSH, "run: kubectl apply -f all.yml", True),
-        (CLOCK, "run: kubectl apply -f all.yml", False),  # the next run comes to the same end
-        (HAND, "run: kubectl apply -f all.yml", False),  # who has started it sees it hang
+        (PUSH, "run: terraform apply -auto-approve", True),
+        (PUSH, "run: git push", False),  # one request, and nothing comes after it
+        (PUSH, "run: git push\n      - run: kubectl apply -f all.yml", True),
+        (PUSH, "run: git push\n    concurrency: ship", True),  # the next run waits
+        (PUSH, "run: git push\n    concurrency: {group: ship, cancel-in-progress: true}", False),
+        (CLOCK, "run: terraform apply -auto-approve", False),  # the next run comes to the same end
+        (HAND, "run: terraform apply -auto-approve", False),  # who has started it sees it hang
         (CLOCK, "run: gh issue create --title x --body y", False),  # one request, which its client gives up
-        (CLOCK, "run: psql -f restock.sql", True),
+        (CLOCK, "run: ssh host make restock", True),
     ],
 )
 def test_what_hangs_is_shown_where_something_hangs_on_it(tmp_path: Path, on: str, step: str, shown: bool) -> None:

@@ -348,7 +348,7 @@ def test_what_the_shell_of_a_step_does_about_failures() -> None:
               - run: ls
     """)
     assert [step.on_error for step in flow.steps[:4]] == [OnError.CONTINUE, OnError.STOP, OnError.CONTINUE, OnError.SWALLOW]
-    assert (flow.steps[0].timeout, flow.steps[0].timeout_known) == (None, True)
+    assert (flow.steps[1].timeout, flow.steps[1].timeout_known) == (None, True)
 
 
 def test_calls_of_a_script_for_github_are_steps() -> None:
@@ -510,6 +510,30 @@ def test_a_step_that_asks_what_started_it_is_not_broken() -> None:
                 run: gh release edit "${{ github.event.release.tag_name }}"
     """)
     assert "broken_inputs" not in flow.extra
+
+
+@pytest.mark.parametrize(
+    ("asks", "broken"),
+    [
+        ('[ -n "${{ github.event.release.name }}" ]', False),
+        ('[ "${{ github.event.release.name }}" != "" ]', False),
+        ('[ -n "$NOTES" ]', True),
+    ],
+)
+def test_a_script_that_asks_whether_a_field_was_brought_is_not_broken(asks: str, broken: bool) -> None:
+    flow = workflow(f"""
+        on: {{release: {{types: [published]}}, workflow_dispatch: {{}}}}
+        jobs:
+          a:
+            steps:
+              - run: |
+                  if {asks}; then
+                    gh release edit "${{{{ github.event.release.name }}}}"
+                  else
+                    gh release edit latest
+                  fi
+    """)
+    assert ("broken_inputs" in flow.extra) is broken
 
 
 def test_actions_that_are_not_known_are_named_where_they_may_go_outside() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from halfway.inspection.finding import Case
+from halfway.inspection.reports import words
 from tests.inspection.test_told_too_much import INSPECTOR, agent, dag, told, workflow
 
 FLOW = ".github/workflows/a.yml"
@@ -75,9 +76,9 @@ def ssh(more: str = "") -> str:
 
 PAIRS = [
     ("R-15", FLOW, untimed("- uses: appleboy/ssh-action@v1\n  with: {script: make ship}\n"),
-     untimed("- uses: acme/ssh-action@v1\n  with: {script: make ship, key: '${{ secrets.KEY }}'}\n- run: npm publish\n")),
+     untimed("- uses: acme/ssh-action@v1\n  with: {script: make ship, key: '${{ secrets.KEY }}'}\n- run: twine upload a\n")),
     ("R-15", FLOW, untimed("- run: aws ecs update-service --service a\n"), untimed("- run: aws ecs update-service --cli-read-timeout 0\n")),
-    ("R-15", FLOW, untimed("- run: dotnet nuget push a.nupkg\n"), untimed("- run: npm publish\n")),
+    ("R-15", FLOW, untimed("- run: dotnet nuget push a.nupkg\n"), untimed("- run: twine upload a\n")),
     ("R-15", "dag.py", ssh(), ssh(", cmd_timeout=None")),
     ("R-15", "dag.py", ssh(", cmd_timeout=None, sla=timedelta(minutes=9)"), ssh(", cmd_timeout=None")),
     ("R-15", "dag.py", dag("DAG('x', schedule='@daily')", "TriggerDagRunOperator(task_id='t', trigger_dag_id='ship')"),
@@ -85,11 +86,14 @@ PAIRS = [
     ("R-08", "job.yaml", JOB.format(tries="--dry-run=client -o yaml"), JOB.format(tries="--dry-run=none -o yaml")),
     ("R-25", "a.sh", RESTORE.format(looks="pg_restore --list all.dump"), RESTORE.format(looks="pg_restore all.dump")),
     ("R-25", "a.sh", RESTORE.format(looks="command -v pg_restore"), RESTORE.format(looks="command pg_restore all.dump")),
-    ("R-15", FLOW, untimed("- run: gcloud builds submit --timeout=600 -t gcr.io/a/b .\n"), untimed("- run: gcloud run deploy web\n")),
-    ("R-15", FLOW, untimed("- run: dotnet nuget push a.nupkg -t 600\n"), untimed("- run: npm publish\n")),
+    ("R-15", FLOW, untimed("- run: gcloud builds submit --timeout=600 -t gcr.io/a/b .\n"), untimed("- run: gcloud app deploy web\n")),
+    ("R-15", FLOW, untimed("- run: dotnet nuget push a.nupkg -t 600\n"), untimed("- run: twine upload a\n")),
     ("R-15", FLOW, untimed("- run: helm upgrade --install a b\n"), untimed("- run: kubectl apply -f a.yml\n")),
     ("R-15", FLOW, untimed("- run: aws s3 sync . s3://a\n"), untimed("- run: aws s3 sync . s3://a --cli-read-timeout=0\n")),
-    ("R-15", FLOW, untimed("- run: gcloud builds submit .\n"), untimed("- run: gcloud run deploy web\n")),
+    ("R-15", FLOW, untimed("- run: gcloud builds submit .\n"), untimed("- run: gcloud app deploy web\n")),
+    ("R-15", FLOW, untimed("- run: gcloud run deploy web\n"), untimed("- run: gcloud app deploy web\n")),
+    ("R-15", FLOW, untimed("- run: npm publish\n"), untimed("- run: pnpm publish\n")),
+    ("R-15", FLOW, untimed("- run: cargo publish\n"), untimed("- run: mvn deploy\n")),
     ("R-15", "dag.py", CALLS.format("boto3.client('s3').put_object(Bucket='a', Key='b', Body=day)"),
      CALLS.format("requests.post('https://shop.example/orders', json=day)")),
     ("R-36", "a.sh", "#!/bin/bash\nset -e\n# as in db://user:PASS@host.example\nnpm publish\n",
@@ -136,6 +140,7 @@ def test_steps_of_other_kinds_are_no_reason_to_refuse_a_file(tmp_path: Path, ste
         ("- name: Ship\n", "neither run nor uses"),
         ("- uses: acme/ship@v1\n  working-directory: web\n", "a working-directory or a shell"),
         ("- uses: acme/ship@v1\n  shell: bash\n", "a working-directory or a shell"),
+        ("- run: npm publish\n  env: {A: b}\n  env: {C: d}\n", "because env stands twice"),
     ],
 )
 def test_of_a_file_that_github_does_not_understand_nothing_is_said(tmp_path: Path, step: str, why: str) -> None:
@@ -147,7 +152,7 @@ def test_of_a_file_that_github_does_not_understand_nothing_is_said(tmp_path: Pat
 
 @pytest.mark.parametrize(("branches", "shown"), [("[main, next]", True), ("[next]", False), ("['rel*']", True)])
 def test_what_no_start_comes_to_hangs_nothing(tmp_path: Path, branches: str, shown: bool) -> None:
-    text = untimed("- if: github.ref == 'refs/heads/main'\n  run: npm publish\n").replace(
+    text = untimed("- if: github.ref == 'refs/heads/main'\n  run: mvn deploy\n").replace(
         "on: push", f"on: {{push: {{branches: {branches}}}}}"
     )
     (tmp_path / "a.yml").write_text(text)
@@ -178,6 +183,78 @@ def test_what_an_agent_may_do_beside_itself_is_less(tmp_path: Path) -> None:
 )
 def test_data_that_is_fetched_is_meant_to_be_the_newest(tmp_path: Path, line: str, moves: bool) -> None:
     assert ("R-41" in told(tmp_path, "a.yml", workflow(f"- run: |\n    {line}\n    npm publish\n"))) is moves
+
+
+LINTS = """on: push
+jobs:
+  lint:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: ludeeus/action-shellcheck@master
+  ship:
+    runs-on: ubuntu-latest
+    {needs}
+    steps:
+      - run: npm publish
+"""
+
+
+@pytest.mark.parametrize(("needs", "moves"), [("env: {A: b}", False), ("needs: lint", True)])
+def test_what_moves_counts_where_something_waits_for_it(tmp_path: Path, needs: str, moves: bool) -> None:
+    assert ("R-41" in told(tmp_path, FLOW, LINTS.format(needs=needs))) is moves
+
+
+INSTALLER = "curl -LsSf https://astral.sh/uv/install.sh | sh"
+
+
+@pytest.mark.parametrize(
+    ("line", "told_of", "shown"),
+    [
+        (f'log_error "uv not found. Install: {INSTALLER}"', False, False),
+        (f"command -v uv || {INSTALLER}", True, False),  # of a tool mostly the newest is wanted
+        ("curl https://raw.githubusercontent.com/acme/shop/main/ship.sh | sh", True, True),
+        (f'ssh web "{INSTALLER}"', True, False),
+    ],
+)
+def test_an_installer_is_no_part_of_what_a_script_does(tmp_path: Path, line: str, told_of: bool, shown: bool) -> None:
+    (tmp_path / "a.sh").write_text(f"#!/bin/bash\n{line}\nnpm publish\n")
+    [flow] = INSPECTOR.inspect([tmp_path / "a.sh"]).flows
+    found = [one for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge)) if one.rule == "R-41"]
+    assert (bool(found), any(one.holds_if is None for one in found)) == (told_of, shown)
+
+
+@pytest.mark.parametrize(("tool", "shown"), [("Bash(git push:*)", True), ("Glop(*)", False), ("mcp__shop__generate_types", False)])
+def test_a_tool_that_nobody_knows_is_told_with_a_condition(tmp_path: Path, tool: str, shown: bool) -> None:
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude/settings.json").write_text(f'{{"permissions": {{"allow": ["{tool}"]}}}}')
+    [flow] = INSPECTOR.inspect([tmp_path / ".claude/settings.json"]).flows
+    [found] = [one for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge)) if one.rule == "R-34"]
+    assert (found.holds_if is None) is shown
+
+
+SEVERAL = """on: push
+jobs:
+  web: {steps: [{run: ./test.sh}, {run: docker push shop/web}]}
+  app: {steps: [{run: docker push shop/app}]}
+  api: {steps: [{run: gh issue comment 1 -b a}, {run: docker push shop/api}]}
+"""
+
+
+def test_what_one_limit_for_everything_would_end_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text(SEVERAL)
+    [flow] = INSPECTOR.inspect([tmp_path / "a.yml"]).flows
+    [found] = [one for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge)) if one.rule == "R-15"]
+    assert words(found.inference) == (
+        "No limit of time is set for docker push, nor for 2 more: when one hangs, only the engine's own ends it, after 6 hours."
+    )
+    assert [fact.span.line for fact in found.facts] == [3, 4, 5]
+
+
+@pytest.mark.parametrize(("command", "again"), [("celery -A shop beat", False), ("celery -A shop call shop.pay", True)])
+def test_who_waits_for_others_does_nothing_when_it_begins(tmp_path: Path, command: str, again: bool) -> None:
+    text = f"services:\n  a:\n    image: shop/app:1\n    restart: always\n    command: {command}\n    environment: [KEY=$KEY]\n"
+    found = told(tmp_path, "compose.yml", text)
+    assert (bool({"R-44", "R-37"} & set(found))) is again
 
 
 @pytest.mark.parametrize(("uses", "moves"), [("acme/ship@main", True), ("acme/action-tmate@main", False)])

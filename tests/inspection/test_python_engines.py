@@ -341,3 +341,32 @@ def test_airflow_writes_to_the_addresses_of_a_graph_by_itself(defaults: str, lin
         f"with DAG('x', default_args={{{defaults}}}):\n    BashOperator(task_id='push', bash_command='git push')\n"
     )
     assert (flow.failure_notice and flow.failure_notice.line) == line
+
+
+SEVERAL = """
+from airflow import DAG
+from airflow.providers.http.operators.http import SimpleHttpOperator
+
+first = DAG("first", schedule="@daily")
+{0}
+second = DAG("second", schedule="@hourly")
+{1}
+"""
+TASK = "SimpleHttpOperator(task_id='{0}', method='PUT', endpoint='/{0}'{1})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SEVERAL.format(TASK.format("a", ", dag=first"), TASK.format("b", ", dag=second")),
+        SEVERAL.format("with first:\n    " + TASK.format("a", ""), "with second:\n    " + TASK.format("b", "")),
+    ],
+)
+def test_each_graph_of_a_file_has_its_own_tasks(text: str) -> None:
+    assert [[step.unit for step in flow.steps] for flow in read(text)] == [["a"], ["b"]]
+
+
+def test_a_request_of_a_task_may_have_a_limit_of_its_own() -> None:
+    limited = TASK.format("a", ", extra_options={'timeout': 60}, dag=first")
+    [[limit], [none]] = [flow.steps for flow in read(SEVERAL.format(limited, TASK.format("b", ", dag=second")))]
+    assert (limit.timeout, none.timeout) == (60.0, None)

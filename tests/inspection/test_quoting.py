@@ -185,6 +185,30 @@ FORMS = [
 ]
 
 
+WORD = "hunterpony"
+PASSWORDS_OF_WORDS = [
+    f'requests.post(u, auth=("bob", "{WORD}"), data=x)',
+    f"requests.post(u, auth=('{WORD}', ''), data=x)",
+    f'httpx.post(u, auth=["bob", "{WORD}"])',
+    f's.login("bob", "{WORD}")',
+    f's.login(os.environ["USER"], "{WORD}")',
+    f"s.login(USER, 'correct {WORD}')",
+    f'auth=HTTPBasicAuth("bob", "{WORD}")',
+    f'es = Elasticsearch(url, basic_auth=("bob", "{WORD}"))',
+    f'MySQLdb.connect("db.example", "root", "{WORD}", "shop")',
+    f'ftplib.FTP("ftp.example", "bob", "{WORD}")',
+    f"curl --user 'bob':'{WORD}' https://x.example",
+    f'curl -u "bob":{WORD} https://x.example',
+    f'http -a "bob":{WORD} POST x.example',
+    f"http -a bob:{WORD} POST x.example",
+]
+
+
+@pytest.mark.parametrize("text", PASSWORDS_OF_WORDS)
+def test_a_password_that_is_a_word_is_told_by_its_place(text: str) -> None:
+    assert WORD not in quoted(text)
+
+
 @pytest.mark.parametrize("text", PLACES)
 def test_what_stands_where_a_secret_does_is_taken_out(text: str) -> None:
     shown = quoted(text)
@@ -213,6 +237,13 @@ def test_a_private_key_of_several_lines_is_taken_out_as_a_whole() -> None:
         "docker run -p 8080:80 -u 1000:1000 shop/app",
         "git push -u origin main",
         "mkdir -p /srv/shop && cp -p a b",
+        'rsync -a "$FROM":/srv/shop host:/srv',
+        "rsync -a host:/srv/shop /srv",
+        'requests.post(u, auth=(USER, PASSWORD), data=("a", "b"))',
+        'requests.post(u, auth=("bob", os.environ["PASSWORD"]))',
+        's.login("bob", f"{password}")',
+        'authors=("Bob", "Al")',
+        'docker run -u "1000":"1000" shop/app',
         "key: build-${{ runner.os }}-${{ hashFiles('**/package-lock.json') }}",
         "https://docs.shop.example/pull-requests/reviewing-changes-in-pull-requests/about-pull-request-reviews",
         "docker login --password-stdin registry.example",

@@ -99,7 +99,19 @@ _OPTION = re.compile(
     rf"|auth|bearer|oauth2-bearer|credentials?|cookie|otp|key)(?:\s+|=|[\"']\s*,\s*)){_VALUE}"
 )
 _LOGIN = re.compile(
-    r"(?P<lead>(?<![\w-])(?:-u|-U|-a|--user|--proxy-user|--auth)(?:\s*|=|[\"']?\s*,\s*)[\"']?)(?P<value>(?!\d+:\d+(?!\S))[^\s:\"'`/,-][^\s:\"'`/]*:[^\s\"'`]*)"
+    r"(?P<lead>(?<![\w-])(?:-u|-U|--user|--proxy-user|--auth)(?:\s*|=|[\"']?\s*,\s*)[\"']?)(?P<value>(?!\d+:\d+(?!\S))[^\s:\"'`/,-][^\s:\"'`/]*:[^\s\"'`]*)"
+)
+_QUOTED_LOGIN = re.compile(
+    rf"(?P<lead>(?<![\w-])(?:-u|-U|--user|--proxy-user|--auth)(?:\s*|=)(?:\"[^\s:\"]{{1,80}}\"|'[^\s:']{{1,80}}'|[^\s:\"'`/,-][^\s:\"'`/]{{0,80}}):){_VALUE}"
+)
+# The password is told by its place among the others: `auth=("bob", "…")`, `smtp.login(USER, "…")`.
+_ONE = r"\s{0,20}[rbfu]?(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|[^\s\"'(),\[]{1,80}(?:[(\[][^()\[\]\n]{0,80}[)\]])?)\s{0,20},\s{0,20}[rbfu]?"
+_IN_CALL = re.compile(
+    rf"(?P<lead>(?:\b(?:\w+_)?auth[\"']?\s{{0,20}}[=:]\s{{0,20}}[(\[]|\.(?:login|basic_auth|auth)\(|\b(?:HTTP)?(?:[Bb]asic|[Dd]igest)_?[Aa]uth(?:entication)?\(|\bHttpNtlmAuth\("
+    rf"|\b(?:MySQLdb|pymysql|connector)\.connect\({_ONE}|\bFTP(?:_TLS)?\({_ONE}){_ONE})(?P<value>{_QUOTED})"
+)
+_ALONE = re.compile(
+    rf"(?P<lead>\b(?:\w+_)?auth\s{{0,20}}=\s{{0,20}}[(\[]\s{{0,20}}[rbfu]?)(?P<value>{_QUOTED})(?=\s{{0,20}},\s{{0,20}}(?:''|\"\"))"
 )
 _NEAR = r"[^\n|;&]{0,200}?"
 _SHORT = tuple(
@@ -115,6 +127,7 @@ _SHORT = tuple(
         ("redis-cli", r"-a\s+"),
         (r"ldap\w+", r"-w\s+"),
         ("lftp", r"-u\s+"),
+        ("http|https|xh|xhs", r"-a\s+(?:\"[^\"\s:]{1,80}\":|'[^'\s:]{1,80}':)?"),
         ("curl|http|https|xh", r"-b\s+"),
         (r"(?:gh|glab|wrangler|doppler) (?:secrets?|variables?)|aws ssm put-parameter", r"(?:-b|--body|--value)[\s=]+"),
         ("kubectl|oc", r"--from-literal[\s=]+[\"']?[\w.-]+="),
@@ -134,7 +147,7 @@ def hidden(text: str) -> str:
     text = _USER.sub(lambda found: _shown_user(found[0]), text)
     text = OF_PERSONS.sub(HIDDEN, BY_FORM.sub(HIDDEN, _OPEN_DOOR.sub(rf"\1{HIDDEN}", text)))
     text = _HEADER.sub(_header, _IN_QUERY.sub(_placed, text))
-    for pattern in (*_SHORT, _LOGIN, _OPTION, _ASSIGNED):
+    for pattern in (*_SHORT, _LOGIN, _QUOTED_LOGIN, _ALONE, _IN_CALL, _OPTION, _ASSIGNED):
         text = pattern.sub(_placed, text)
     text = _STORES.sub(lambda found: _PAIR.sub(_placed, found[0]), text)
     return _IN_QUOTES.sub(lambda found: HIDDEN if _is_jumbled(found[0]) else found[0], _RUN.sub(_run, text))

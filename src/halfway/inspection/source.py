@@ -41,6 +41,7 @@ class Node:
     span: Span
     there: bool = True
     begins: int = 0  # the line of the first line of a text that begins below its key; 0: it begins in the first line of the span
+    twice: str = ""  # of a whole file: the first key that stands twice in a mapping, and its line
 
     @property
     def first_line(self) -> int:
@@ -341,12 +342,13 @@ class _Yaml:
     def __init__(self, source: Source, events: Iterator[Any]) -> None:
         self._source, self._events, self._left = source, events, MOST_OF_YAML
         self._anchors: dict[str, Node] = {}
+        self._twice = ""
 
     def whole(self) -> Node:
         """The first document."""
         for event in self._events:
             if hasattr(event, "anchor"):
-                return self._node(event, "", 0)
+                return replace(self._node(event, "", 0), twice=self._twice)
         raise Unreadable("it is empty")
 
     def _node(self, event: Any, path: str, depth: int) -> Node:
@@ -379,6 +381,8 @@ class _Yaml:
             # A value that begins on a line of its own is shown with its key.
             made = self._node(next(self._events), join(path, key.written), depth + 1)
             span = Span(self._source.path, last.start_mark.line + 1, made.span.end, made.span.at)
+            if key.written in entries and key.written != "<<":
+                self._twice = self._twice or f"line {last.start_mark.line + 1}: {key.written}"
             entries[key.written] = Node(made.value, span, begins=made.first_line)
         return entries, last.end_mark
 

@@ -30,6 +30,11 @@ _TESTS = re.compile(
 )
 _DEFAULT = re.compile(r"\$\{\w+:?-([^{}]*)\}")
 _STAYS = re.compile(r"(?i)(?:^|[\s_./-])(?:agent|server|daemon|listener|proxy|gateway|gotenberg|tika)s?(?:$|[\s_./-])")
+# Programs that take up what others hand them, and do nothing on their own account when they begin.
+_WAITS = re.compile(
+    r"\bcelery\b.*\b(?:worker|beat|flower)\b|\b(?:gunicorn|uvicorn|hypercorn|daphne|sidekiq|dramatiq|huey_consumer|php-fpm|supervisord)\b"
+    r"|\brq worker\b|\b(?:next|nuxt) start\b|\brails s(?:erver)?\b|\bflask run\b|\bstreamlit run\b|\bmanage\.py runserver\b"
+)
 _OFELIA = re.compile(r"^ofelia\.(job-(?:exec|run|local|service-run))\.([\w.-]+)\.([\w-]+)$")
 
 
@@ -188,6 +193,7 @@ def _steps(source: Source, name: str, service: Node, given: Given, first: int) -
         any(service.get(key) for key in ("ports", "expose", "healthcheck"))
         or _SERVERS.search(image)
         or _STAYS.search(f"{name} {place.text}")
+        or _WAITS.search(" ".join(one.text for one in place.each()))
     ):
         extra["serves"] = "true"  # it waits for others; what has work of its own comes to an end
     program = "" if service.get("entrypoint") else program_of(_image(service))

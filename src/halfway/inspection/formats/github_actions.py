@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -61,6 +61,9 @@ def _refuse_what_never_runs(root: Node) -> None:
 
     Raises Unreadable.
     """
+    if root.twice:
+        where, _, key = root.twice.partition(": ")
+        raise Unreadable(f"{where}: GitHub runs nothing of this file, because {quoted(key, 40)} stands twice")
     for _, job in root.get("jobs").items():
         for step in job.get("steps").each():
             line = step.span.line
@@ -118,10 +121,27 @@ def _flow(calling: Calling, started: tuple[Trigger, ...]) -> Flow:
         failure_notice=notice,
         unread=tuple(dict.fromkeys(step.opaque for step in steps if step.opaque is not None)),
         secrets=tuple(secrets(source)),
-        moving=moving(source),
+        moving=moving(source, passed_over=_idle_lines(jobs, by_unit, source)),
         extra=_extra(root, found),
         facts=tuple(dict.fromkeys(one.fact for one in found)),
     )
+
+
+def _idle_lines(jobs: Sequence[Unit], by_unit: Mapping[str, Sequence[Draft]], source: Source) -> Collection[int]:
+    """The lines of the jobs that do nothing outside and that no job which does waits for: a linter, a test."""
+    needs = {unit.name: unit.needs for unit in jobs}
+    counts, waiting = set[str](), [name for name, drafts in by_unit.items() if any(_acts(one.step) for one in drafts)]
+    while waiting:
+        name = waiting.pop()
+        if name not in counts:
+            counts.add(name)
+            waiting += needs.get(name, ())
+    idle = (unit.node.span for unit in jobs if unit.name not in counts and unit.node.span.file == source.path)
+    return {number for span in idle for number in range(span.line, max(span.line, span.end) + 1)}
+
+
+def _acts(step: Step) -> bool:
+    return step.opaque is not None or (step.effect is not None and step.effect.outward)
 
 
 def _extra(root: Node, found: tuple[Broken, ...]) -> dict[str, str]:

@@ -24,14 +24,18 @@ _MOVES = re.compile(
 # What is fetched as data, and not applied, is meant to be the newest.
 _DATA = re.compile(r"raw\.githubusercontent\.com/\S+\.(?:json|csv|txt|md|xml|tsv|geojson|parquet)\b")
 _APPLIED = re.compile(r"\b(?:apply|create|replace|kubectl|helm|import|load|psql|mysql)\b|\|\s*\w*sh\b")
+# A line that is shown to somebody, as what is to be done: nothing is fetched there.
+_SHOWN = re.compile(
+    r"(?:^|[\s;&|({])(?:echo|printf|\w*(?:log|msg|info|warn|err|error|die|fail|usage|hint|print)\w*)\s+(?:-\w+\s+)*[\"'][^\"']*$"
+)
 # Without a tag an image is the latest; elsewhere than among containers `image` may be anything.
 _UNTAGGED = re.compile(r"^\s*(?:-\s+)?image:\s*[\"']?[\w.-]+(?:/[\w.-]+)*[\"']?\s*$")
 
 
-def moving(source: Source, containers: Span | None = None, made_here: Collection[int] = ()) -> tuple[Fact, ...]:
+def moving(source: Source, containers: Span | None = None, passed_over: Collection[int] = ()) -> tuple[Fact, ...]:
     """The first of them, in all of the file or in the part that tells of containers; what stands in a comment is none.
 
-    `made_here` are the lines of images that are built beside their names.
+    `passed_over` are lines that change nothing outside: of images that are built beside their names, of jobs that only look.
     """
     first, last = (1, len(source.lines)) if containers is None else (containers.line, max(containers.line, containers.end))
     found: list[Fact] = []
@@ -40,6 +44,9 @@ def moving(source: Source, containers: Span | None = None, made_here: Collection
         said = _COMMENT.split(line, maxsplit=1)[0] if len(line) <= _LONGEST else ""
         if _DATA.search(said) and not _APPLIED.search(said):
             continue
-        if number not in made_here and len(found) < MOST and (_MOVES.search(said) or (containers is not None and _UNTAGGED.match(said))):
+        moves = _MOVES.search(said)
+        if moves is not None and _SHOWN.search(said[: moves.start()]):
+            continue
+        if number not in passed_over and len(found) < MOST and (moves or (containers is not None and _UNTAGGED.match(said))):
             found.append(source.fact(source.span(number)))
     return tuple(found)

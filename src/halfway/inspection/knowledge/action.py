@@ -42,3 +42,5 @@ class Action:
     trust: Trust
     # By its name in SDKs: a key that the SDK makes for each call protects only its own retries.
     minted_by_sdk: bool = False
+    # It takes minutes: it builds, carries much, or waits until something runs. One request is none of it.
+    lasting: bool = False

@@ -53,7 +53,7 @@ class Row:
 
 _MATCHES = tuple(field.name for field in fields(Row) if field.name != "action")
 _COMMAND, _USE = frozenset(("run", "with", "without")), frozenset(("action", "with", "without"))
-_KEYS = frozenset((*_NEEDED, "key", "minted_by_sdk", *_MATCHES))
+_KEYS = frozenset((*_NEEDED, "key", "minted_by_sdk", "lasting", *_MATCHES))
 
 
 class _Table:
@@ -170,6 +170,7 @@ def _action(read: _Table) -> Action:
         checked=checked,
         trust=read.one_of("trust", Trust, read.table["trust"]),
         minted_by_sdk=read.flag("minted_by_sdk"),
+        lasting=read.flag("lasting"),
     )
 
 

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, OnError, Repeat, Starting, Step
-from halfway.inspection.rules.common import found, is_by_hand, is_command, kinds, named_only, outward, starts_it, tells_team, told
+from halfway.inspection.rules.common import found, is_by_hand, is_command, kinds, line, named_only, outward, starts_it, tells_team, told
 
 EFFECT = "No timeout is set for {what}: when it hangs, nobody learns that the run has stopped halfway."
 WAIT = "The wait {what} has no end: when what it waits for never comes, nobody learns that the run has stopped halfway."
 PAUSE = "{what} waits for a person without an end: when nobody lets it go on, nobody learns that the run has stopped halfway."
 BY_HAND = "No timeout is set for {what}: when it hangs, only who has started it by hand may see that it has stopped halfway."
 ENGINE = "No limit of time is set for {what}: when it hangs, only the engine's own ends it, after {hours} hours."
+EFFECTS = "No timeout is set for {what}, nor for {n} more: when one hangs, nobody learns that the run has stopped halfway."
+ALL_BY_HAND = (
+    "No timeout is set for {what}, nor for {n} more: when one hangs, only who has started it by hand may see that it has stopped halfway."
+)
+ENGINES = "No limit of time is set for {what}, nor for {n} more: when one hangs, only the engine's own ends it, after {hours} hours."
+_MORE = {EFFECT: EFFECTS, BY_HAND: ALL_BY_HAND, ENGINE: ENGINES}
+MOST_FACTS = 2  # beside the first
 # One request to GitHub, which its client gives up after a while; what is sent along with a release or a page takes longer.
 REQUESTS = re.compile(r"github\.(?!release|pages)")
 DELETED = frozenset({Kind.DELETE})
@@ -27,19 +35,18 @@ SHORT = 3600.0  # seconds; who hangs no longer than that is missed soon enough
 
 
 def check(case: Case) -> Iterator[Finding]:
-    said: set[str] = set()
+    untimed: list[_Untimed] = []
     # Who has started a program by hand sits in front of it, and sees that a command of it hangs.
     by_hand = is_by_hand(case.flow)
     idle = not any(True for _ in case.ways.outward())  # nothing but the wait itself is open
     for step in case.ways.steps:
         waits = Mark.WAIT in step.marks
-        if step.timeout is not None or not step.timeout_known or step.unit in said or not (waits or outward(step)):
+        if step.timeout is not None or not step.timeout_known or not (waits or outward(step)):
             continue
         if by_hand and not waits and is_command(step):
             continue
         if not waits and _LOCAL.match(told(step)):
             continue
-        said.add(step.unit)
         if step.ends_after is None:
             merges = step.effect is not None and step.effect.repeat is Repeat.MERGES
             harmless = not waits and (merges or repeatability(step) is Repeatable.PROVEN)
@@ -51,10 +58,41 @@ def check(case: Case) -> Iterator[Finding]:
             first = waits and Mark.IN_LOOP not in step.marks and not any(case.ways.is_after(one, step) for one in case.ways.steps)
             severity = Severity.LOW if harmless or by_hand or named or idle or meant or first else Severity.MEDIUM
             paused = waits and _PAUSED.search(step.quote) is not None
-            text = PAUSE if paused else WAIT if waits else BY_HAND if by_hand else EFFECT
-            yield found(RULE.id, severity, step, text, what=step.extra.get("waits_for") or told(step))
+            untimed.append(_Untimed(step, PAUSE if paused else WAIT if waits else BY_HAND if by_hand else EFFECT, severity))
         elif step.ends_after > SHORT:
-            yield found(RULE.id, Severity.LOW, step, ENGINE, hours=f"{step.ends_after / 3600:g}")
+            untimed.append(_Untimed(step, ENGINE, Severity.LOW))
+    yield from _told(case, untimed)
+
+
+@dataclass(frozen=True)
+class _Untimed:
+    step: Step
+    text: str
+    severity: Severity
+
+
+def _told(case: Case, untimed: Sequence[_Untimed]) -> Iterator[Finding]:
+    """One finding for all that one limit for everything would end; each wait ends in its own way and is told alone."""
+    units: set[str] = set()
+    for one in untimed:
+        if one.text not in _MORE and one.step.unit not in units:
+            yield found(RULE.id, one.severity, one.step, one.text, what=one.step.extra.get("waits_for") or told(one.step))
+        units.add(one.step.unit)
+    for text, of_more in _MORE.items():
+        alike = [one for one in untimed if one.text == text]
+        gravest = sorted(alike, key=lambda one: (-one.severity, not _is_shown(case, one.step)))
+        if gravest:
+            # Of what is limited as a whole, as a job is, one stands for all.
+            of_units: dict[str, Step] = {}
+            for one in gravest:
+                of_units.setdefault(one.step.unit, one.step)
+            first, *others = of_units.values()
+            said, more = (of_more, {"n": len(others)}) if others else (text, {})
+            hours = {"hours": f"{first.ends_after / 3600:g}"} if first.ends_after is not None else {}
+            beside = (line(one) for one in others[:MOST_FACTS])
+            yield found(
+                RULE.id, gravest[0].severity, first, said, *beside, what=first.extra.get("waits_for") or told(first), **more, **hours
+            )
 
 
 def _is_shown(case: Case, step: Step | None) -> bool:
@@ -71,7 +109,15 @@ def _is_shown(case: Case, step: Step | None) -> bool:
     if step.effect is None or not step.effect.action or REQUESTS.match(step.effect.action) is not None or kinds(step) == DELETED:
         return False
     told_of = Mark.FAILURE_NOTICE in step.marks or tells_team(step)
-    return step.on_error is OnError.STOP and not told_of and not _is_done_anew(case, step)
+    counts = step.ends_after is None or _is_waited_for(case, step)
+    return step.on_error is OnError.STOP and not told_of and counts and not _is_done_anew(case, step)
+
+
+def _is_waited_for(case: Case, step: Step) -> bool:
+    """Whether much can hang: it takes its time, something is still to be done after it, or the next run waits for this one."""
+    action = case.action(step)
+    held = any(not one.cancels and one.unit in ("", step.unit) for one in case.flow.guards)
+    return held or (action is not None and action.lasting) or any(outward(one) and not tells_team(one) for one in case.ways.after(step))
 
 
 def _is_done_anew(case: Case, step: Step) -> bool:
@@ -87,6 +133,6 @@ RULE = Rule(
     why="A step that hangs has neither succeeded nor failed, and nothing tells anybody.",
     fix="Set a timeout a little longer than the step ever takes, and look for the result when it has passed.",
     check=check,
-    holds_if={**dict.fromkeys((EFFECT, BY_HAND, ENGINE), HANGS), WAIT: BEHIND, PAUSE: "nobody is told that it waits"},
+    holds_if={**dict.fromkeys((*_MORE, *_MORE.values()), HANGS), WAIT: BEHIND, PAUSE: "nobody is told that it waits"},
     shown=_is_shown,
 )

@@ -70,6 +70,11 @@ def _is_bounded(step: Step) -> bool:
     return any(step.extra.get(name) for name in _LIMITS) or any(one.bound is not None for one in loops)
 
 
+def _is_known(_: Case, step: Step | None) -> bool:
+    """Whether it is known what the tool does, or its name says something grave; any other may be no tool at all, or one that looks."""
+    return step is not None and step.effect is not None and (step.effect.certain or _is_grave(step))
+
+
 RULE = Rule(
     id="R-34",
     name="agent-unbounded",
@@ -77,4 +82,6 @@ RULE = Rule(
     why="A model decides what is done next. When it errs, or reads what a stranger wrote for it, it does the wrong thing again and again.",
     fix="Limit its turns and its spending, and have a person asked before every tool that writes.",
     check=check,
+    holds_if={ALLOWED: "{what} changes something"},
+    shown=_is_known,
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
 
+from halfway.inspection.knowledge.limits import of_command
 from halfway.inspection.source import whole
 
 _LOOKS = re.compile(
@@ -90,12 +91,6 @@ _MODULES = frozenset({
     "uv", "nltk", "spacy", "ipykernel",
     "pre_commit", "playwright", "py_compile", "cProfile", "bandit", "pylint", "pyright", "setuptools", "wheel", "poetry", "hatch",
 })  # fmt: skip
-# Seconds, where none of the options says otherwise.
-_OWN_LIMITS = {
-    ("flux",): (300.0, ("--timeout",)), ("goreleaser",): (3600.0, ("--timeout",)), ("gcloud", "builds", "submit"): (3600.0, ("--timeout",)),
-    ("dotnet", "nuget", "push"): (300.0, ("--timeout", "-t")), ("gem", "push"): (60.0, ()), ("helm", "upgrade"): (300.0, ("--timeout",)),
-    ("helm", "install"): (300.0, ("--timeout",)),
-}  # fmt: skip
 _INTERPRETERS = frozenset({"bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "php"})
 _STARTERS = frozenset({"java", "rake", "artisan"})
 # A program that nobody knows, told to do what goes outside.
@@ -310,10 +305,10 @@ def own_retry(words: Sequence[str]) -> tuple[int | None, bool] | None:
 
 def own_timeout(words: Sequence[str]) -> float | None:
     """The longest time that a request may take, or a tool that has a limit of its own."""
-    for first, (limit, options) in _OWN_LIMITS.items():
-        if (_base(words[0]), *words[1 : len(first)]) == first:
-            told = next((_after(words, place) for place, word in enumerate(words) if word.partition("=")[0] in options), "")
-            return _length(told) or limit
+    limit = of_command((_base(words[0]), *words[1:]))
+    if limit is not None:
+        told = next((_after(words, place) for place, word in enumerate(words) if word.partition("=")[0] in limit.options), "")
+        return _length(told) or limit.seconds
     for place, word in enumerate(words):
         match = re.match(r"^(?:--max-time|-m|--timeout|--read-timeout|--cli-read-timeout)(?:[= ]?(\d+(?:\.\d+)?))?$", word)
         if match and _base(words[0]) in ("curl", "wget", "aws", "http", "https"):

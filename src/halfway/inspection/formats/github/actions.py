@@ -17,6 +17,7 @@ from halfway.inspection.formats.github.expressions import placed
 from halfway.inspection.formats.github.handing import doubtful, given_secret, told
 from halfway.inspection.formats.github.script_looks import branch_of, look_before
 from halfway.inspection.formats.sequence import Draft, slug
+from halfway.inspection.knowledge.limits import of_use
 from halfway.inspection.model import Bearing, Effect, Fact, Gate, Identity, Kind, Mark, Receiver, Repeat, Span, Step, Unread, When
 from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node, Source, Unreadable, expressions
@@ -85,11 +86,6 @@ _TELLS = re.compile(r"(?i)issue|notif|slack|discord|telegram|teams|mail|alert")
 _REQUESTS = {"fjogeleit/http-request-action": "POST", "satak/webrequest-action": "GET", "joelwmale/webhook-action": "POST"}
 """Actions that send one request, with the method that they take where none is given."""
 _APPLIES_PLAN = ("dflook/terraform-apply", "dflook/tofu-apply")
-# Seconds, where no input says otherwise.
-_OWN_LIMITS = {
-    "actions/deploy-pages": 600.0, "goreleaser/goreleaser-action": 3600.0, "appleboy/ssh-action": 600.0, "appleboy/scp-action": 600.0,
-    "jakejarvis/s3-sync-action": 60.0,
-}  # fmt: skip
 _RUN_BY = ("command", "commands", "run", "script")  # inputs that hold the lines of a shell
 _READS = ("get", "list", "check", "compare", "download")
 
@@ -109,7 +105,8 @@ def action(step: Node, uses: str, inputs: Mapping[str, Node], frame: Frame) -> I
         return
     made = _step(step, uses, frame)
     if made.timeout is None:
-        made = replace(made, timeout=_OWN_LIMITS.get(told(uses)))
+        limit = of_use(told(uses))
+        made = replace(made, timeout=None if limit is None else limit.seconds)
     if effect is None:
         opaque = Unread(uses, UNKNOWN_ACTION, made.span) if doubtful(step, uses, frame) else None
         extra = {**made.extra, **given_secret(step)} if opaque is not None else made.extra

@@ -16,7 +16,9 @@ _VERSION = re.compile(r"(?i)version|tag|ref|release")
 _WORDS = frozenset({"body", "text", "message", "description"})
 _ASKS_START = re.compile(r"event_name|github\.event\b")
 _BY_BOT = re.compile(r"(?:^|&&|\{\{)\s*github\.(?:triggering_)?actor\s*==\s*'[\w-]+\[bot\]'")  # who starts it by hand is none
-_START = re.compile(r"(?i)event_name")
+_START = re.compile(
+    r"(?i)event_name|-[nz]\s+[\"']?\$\{\{|\$\{\{[^}]*\}\}[\"']?\s*(?:==?|!=)\s*(?:\"\"|'')"
+)  # or whether it has brought the value
 _OPENS = re.compile(r"(?:if|case)\b")
 _WAY = re.compile(r"(?:if|elif|case)\b")
 _CLOSES = re.compile(r"(?:^|[;\s])(?:fi|esac)$")

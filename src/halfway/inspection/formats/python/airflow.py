@@ -53,6 +53,7 @@ class Dag:
     defaults: Mapping[str, ast.expr] = field(default_factory=dict[str, ast.expr])
     unread: bool = False  # whether there are defaults, or arguments of the graph itself, that cannot be seen
     handed: bool = False  # whether there are such arguments of the graph itself
+    variable: str = ""  # that holds it
 
     def option(self, task: Task, name: str) -> ast.expr | None:
         """An option of a task; one that it does not have itself is that of all."""
@@ -75,7 +76,7 @@ def dags(module: Module) -> Iterator[Dag]:
                 if isinstance(item.context_expr, ast.Call) and _is_dag(item.context_expr, top):
                     yield _dag(item.context_expr, top, node.body, "")
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _is_dag(node.value, top):
-            yield _dag(node.value, top, module.tree.body, "")
+            yield replace(_dag(node.value, top, module.tree.body, ""), variable=_variable(node))
     for name, function in module.functions.items():
         for called, decorator in decorated(function, top):
             if called.startswith("airflow") and called.rpartition(".")[2] == "dag":
@@ -181,11 +182,11 @@ def _may_be_guarded(dag: Dag) -> bool:
 
 def tasks_of(dag: Dag) -> Iterator[Task]:
     """The tasks in the order in which the file makes them."""
-    taken: set[int] = set()
+    taken = _of_others(dag)
     for node in statements(dag.body):
         if not isinstance(node, (ast.Assign, ast.Expr, ast.Return)) or node.value is None:
             continue
-        variable = node.targets[0].id if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) else ""
+        variable = _variable(node)
         for call in calls(node):
             if id(call) in taken:
                 continue
@@ -193,6 +194,28 @@ def tasks_of(dag: Dag) -> Iterator[Task]:
             found = _as_task(call, variable, dag)
             if found is not None:
                 yield found
+
+
+def _variable(node: ast.AST) -> str:
+    return node.targets[0].id if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) else ""
+
+
+def _of_others(dag: Dag) -> set[int]:
+    """The calls that another graph of the file says are its own: `dag=other`, or within `with other`."""
+    every = list(statements(dag.module.tree.body))
+    made = (node for node in every if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call))
+    others = {_variable(node) for node in made if isinstance(node.value, ast.Call) and _is_dag(node.value, dag.frame)} - {dag.variable, ""}
+    if not dag.variable or not others:
+        return set()
+    theirs: set[int] = set()
+    for node in every:
+        if isinstance(node, ast.With) and any(
+            isinstance(one.context_expr, ast.Name) and one.context_expr.id in others for one in node.items
+        ):
+            theirs |= {id(part) for part in statements(node.body) if isinstance(part, ast.Call)}
+        elif isinstance(node, ast.Call) and isinstance(given := keyword(node, "dag"), ast.Name) and given.id in others:
+            theirs.add(id(node))
+    return theirs
 
 
 def _as_task(call: ast.Call, variable: str, dag: Dag) -> Task | None:

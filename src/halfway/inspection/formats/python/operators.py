@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from halfway.inspection.formats.python.carried import sql_of, unread
 from halfway.inspection.formats.python.effects import Seen, lines, literal, unknown
-from halfway.inspection.formats.python.frames import GAP, Frame, keyword, number, text, truth
+from halfway.inspection.formats.python.frames import GAP, Frame, entries, keyword, number, text, truth
 from halfway.inspection.formats.python.sql import shaping, statement
 from halfway.inspection.formats.python.walk import Around, Found, Walk
 from halfway.inspection.formats.wording import only_looks, opaque_effect, words
@@ -50,7 +50,8 @@ def operator(call: ast.Call, name: str, task: str, around: Around, walk: Walk) -
         return
     if kind == _TRIGGERS and not truth(keyword(call, "wait_for_completion")):
         around = replace(around, timeout_known=around.timeout is not None)  # it only notes that the other is to run
-    given = keyword(call, "timeout", "cmd_timeout", "command_timeout")
+    sending = dict(entries(keyword(call, "extra_options"), around.frame))  # of a request
+    given = keyword(call, "timeout", "cmd_timeout", "command_timeout") or sending.get("timeout")
     limit = number(given, around.frame) if given is not None or kind != "SSHOperator" else SSH_ENDS_AFTER
     around = replace(around, timeout=limit or around.timeout, ends_after=SENSOR_ENDS_AFTER if kind == _SUBDAG else around.ends_after)
     seen = _known(call, name, kind, around, walk)
