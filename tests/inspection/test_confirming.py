@@ -168,3 +168,38 @@ def test_the_skeleton_and_the_verdict_tell_it_too(tmp_path: Path) -> None:
     assert words(reason.holds_if) == "two runs can begin close together, and what both change is the same"
     told = {section.title: section.lines for section in sections(other, ())}
     assert next(line for line in told["Verdict"] if line.startswith("L7")).endswith("[needs confirmation]")
+
+
+VERSIONS = """on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    strategy: {{matrix: {{python: [{versions}]}}}}
+    steps:
+      - uses: actions/setup-python@v5
+        with:
+          python-version: {wanted}
+  ship:
+    needs: test
+    {more}
+    steps:
+      - uses: pypa/gh-action-pypi-publish@release/v1
+"""
+MATRIX = "${{ matrix.python }}"
+
+
+@pytest.mark.parametrize(
+    ("versions", "wanted", "more", "reached"),
+    [
+        ("3.9, 3.10", MATRIX, "env: {A: b}", False),
+        ("3.9, '3.10'", MATRIX, "env: {A: b}", True),
+        ("3.9", "3.10", "env: {A: b}", False),
+        ("3.9, 3.10", "3.9", "env: {A: b}", True),
+        ("3.9, 3.10", MATRIX, "if: always()", True),
+    ],
+)
+def test_what_a_job_that_never_passes_is_waited_for_with_is_told_so(
+    tmp_path: Path, versions: str, wanted: str, more: str, reached: bool
+) -> None:
+    hangs = findings(tmp_path, "a.yml", VERSIONS.format(versions=versions, wanted=wanted, more=more))["R-15"]
+    assert (hangs.holds_if is None or "3.10" not in words(hangs.holds_if)) is reached

@@ -6,10 +6,14 @@ from dataclasses import replace
 
 from halfway.inspection.finding import Case, Finding, Rule, Said
 
+UNREACHED = "{what} is reached at all: what is before it sets up Python 3.1, as which 3.10 is read without quotes"
+
 
 def with_condition(case: Case, rule: Rule, finding: Finding) -> Finding:
     """The finding with the condition that its rule has for such a sentence, unless the file shows at this step that it is met."""
     step, text = case.steps.get(finding.step), rule.holds_if.get(finding.inference.text)
+    if step is not None and "unreached" in step.extra:
+        return replace(finding, holds_if=Said(UNREACHED, finding.inference.params))
     if text is None or (rule.shown is not None and rule.shown(case, step)):
         return finding
     return replace(finding, holds_if=Said(text, finding.inference.params))

@@ -20,7 +20,7 @@ BY_FORM = re.compile(
         r"(?<![A-Za-z0-9])sk-[\w-]{16,}",
         r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])",
         r"AIza[\w-]{30,}",
-        r"(?<![A-Za-z0-9])(?:ntn|secret)_\w{20,}",
+        r"(?<![A-Za-z0-9_])(?:ntn|secret)_[A-Za-z0-9]{20,}",
         r"glpat-[\w-]{16,}",
         r"(?<![A-Za-z0-9])SG\.[\w-]{16,}\.[\w-]{16,}",
         r"(?<![A-Za-z0-9])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",

@@ -28,6 +28,7 @@ _DOCKER_AWAY = re.compile(r"DOCKER_HOST|\bdocker context\b|\bssh://|--context\b|
 _OF_THE_START = re.compile(r"\bgithub\.(?:ref\b|ref_type\b|event_name\b)")
 MOST_NEEDED = 50  # jobs whose conditions are passed on
 MOST_CALLS = 4  # workflows within one another
+_OF_MATRIX = re.compile(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}")
 TOO_DEEP = "{what} is more than four workflows deep"
 
 
@@ -67,12 +68,26 @@ def units(calling: Calling) -> list[Unit]:
     done: dict[str, list[Unit]] = {}
     acted: dict[str, bool] = {}  # whether something has happened when the job is done, in it or before it
     needs = {name: tuple(need.text for need in job.node.get("needs").each()) for name, job in jobs.items()}
+    halted = {name for name, job in jobs.items() if any(asks_for_no_python(step, job) for step in job.steps.values())}
     for name in _order(needs):
         before = needs[name]
+        unreached = not halted.isdisjoint(before) and when(jobs[name].node.get("if").text) is not When.ALWAYS
+        if unreached:
+            halted.add(name)
         happened = any(acted.get(need, False) for need in before)
-        done[name] = [] if never(jobs[name].node.get("if").text) else list(_unit(name, jobs[name], before, calling, happened))
+        done[name] = [] if never(jobs[name].node.get("if").text) else list(_unit(jobs[name], before, calling, happened, unreached))
         acted[name] = happened or any(happens(unit.drafts) for unit in done[name])
     return [unit for name in done for unit in _wired(done[name], done)]
+
+
+def asks_for_no_python(step: Node, job: Job) -> bool:
+    """Whether it sets up Python 3.1, as which 3.10 is read without quotes: there is none for it to find."""
+    if not step.get("uses").text.startswith("actions/setup-python@") or step.get("continue-on-error"):
+        return False
+    wanted = step.get("with", "python-version")
+    of_matrix = _OF_MATRIX.fullmatch(wanted.text.strip())
+    versions = job.node.get("strategy", "matrix", of_matrix[1]) if of_matrix is not None else wanted
+    return any(one.value == 3.1 for one in versions.each())
 
 
 def _wired(mine: list[Unit], done: dict[str, list[Unit]]) -> Iterator[Unit]:
@@ -94,8 +109,10 @@ def _order(needs: Mapping[str, tuple[str, ...]]) -> list[str]:
     return list(found)
 
 
-def _unit(name: str, job: Job, before: tuple[str, ...], calling: Calling, happened: bool) -> Iterator[Unit]:
+def _unit(job: Job, before: tuple[str, ...], calling: Calling, happened: bool, unreached: bool) -> Iterator[Unit]:
     frame = _frame(job, calling)
+    if unreached:
+        frame = replace(frame, extra={**frame.extra, "unreached": "true"})
     if job.node.get("uses"):
         yield from _called(job, frame, before, calling)
         return
