@@ -490,3 +490,20 @@ def test_a_condition_that_need_not_hold_is_passed_through() -> None:
         '#!/bin/bash\ngh issue create --title a\nif [ -n "$X" ]; then\n  gh issue create --title b\nfi\ngh issue create --title c\n'
     )
     assert [(edge.before, edge.after) for edge in flow.edges] == list(pairwise(step.id for step in flow.steps))
+
+
+@pytest.mark.parametrize(
+    ("line", "acts"),
+    [
+        ("python3 -c \"import requests; requests.post('https://x.example')\"", True),
+        ('python3 -c "import json, sys; print(json.load(sys.stdin))"', False),
+        ("python3 -c \"import requests; print(requests.get('https://x.example').text)\"", False),
+        ("python3 - <<EOF\nimport smtplib\nsmtplib.SMTP('mail').sendmail('a', 'b', 'c')\nEOF", True),
+        ("python3 - <<EOF\ncursor.execute('DELETE FROM orders')\nEOF", True),
+        ("node -e \"fetch('https://x.example', {method: 'POST'})\"", True),
+        ("node -e \"fetch('https://x.example')\"", False),
+    ],
+)
+def test_lines_of_another_language_that_send_something_are_named_as_not_followed(line: str, acts: bool) -> None:
+    (flow,) = Shell().flows(source := Source("a.sh", f"#!/bin/bash\nset -e\n{line}\n"), given(source))
+    assert [unread.at_hand for unread in flow.unread] == [True] * acts

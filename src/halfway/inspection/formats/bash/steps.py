@@ -44,6 +44,7 @@ NOT_GIVEN = "{what} was not given: what it does outside cannot be read"
 OTHER_KIND = "{what} is a program: what it does outside was not followed from here"
 TOO_DEEP = "{what} is more than five scripts deep"
 WRITTEN_HERE = "{what} is written out in the file itself, in another language: what it does outside was not followed"
+INLINE = "the lines that {what} is given are in another language: what they do outside was not followed"
 NOT_SHELL = "{what} could not be read as a shell script"
 _BEHIND = re.compile(r"^\$(?:\{(\w+)\}|(\w+)(?=/))([\w./-]*\w)$")
 _TRIAL = re.compile(r"(?i)dry[_-]?run")
@@ -75,6 +76,10 @@ def _drafts(command: Command, script: Script, frame: Frame, origins: Origins) ->
         return
     mark = written_down(command)
     step = _step(command, script, frame, " ".join(command.words[:3]))
+    if effect is None and said.acts_inline(command.words, command.input):
+        unread = Unread(quoted(command.words[0], 80), INLINE, step.span, at_hand=True)
+        yield _draft(replace(step, opaque=unread, extra={**step.extra, "written": "here"}), command, frame)
+        return
     if mark is not None:
         yield _draft(replace(step, marks=frozenset({mark, *step.marks}), fallible=False), command, frame)
     elif not said.trivial(command.words):

@@ -91,6 +91,12 @@ _MODULES = frozenset({
     "uv", "nltk", "spacy", "ipykernel",
     "pre_commit", "playwright", "py_compile", "cProfile", "bandit", "pylint", "pyright", "setuptools", "wheel", "poetry", "hatch",
 })  # fmt: skip
+# In the lines of any language that a shell hands to its interpreter.
+_SENDS = re.compile(
+    r"\b(?:requests|httpx|axios|session|client|http)\.(?:post|put|patch|delete)\b|\burlopen\([^)]*,|\bRequest\([^)]*(?:data|method)\s*="
+    r"|\bfetch\([^)]*\bmethod\b|\bsmtplib\b|\bnodemailer\b|\bNet::HTTP::(?:Post|Put|Patch|Delete)\b|\bboto3\b|\bCURLOPT_POST"
+    r"|(?i:\bexecute(?:many)?\(\W*(?:insert|update|delete|drop|alter|create|truncate)\b)"
+)
 _INTERPRETERS = frozenset({"bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "php"})
 _STARTERS = frozenset({"java", "rake", "artisan"})
 # A program that nobody knows, told to do what goes outside.
@@ -370,6 +376,15 @@ def fed(words: Sequence[str], followers: Sequence[Sequence[str]]) -> Program | N
     asked = list(last[list(last).index("--") + 1 :][:1]) if "--" in last else []
     named = next((one for one in (*brought, *asked) if re.search(r"[\s$]", one) is None and outward(one.rpartition("/")[2])), None)
     return Program(named, False, f"{named} | {_base(last[0])}") if named is not None else None
+
+
+def acts_inline(words: Sequence[str], input: str) -> bool:
+    """Whether an interpreter is given lines of another language that send or change something: `python -c …`, `node - <<EOF`."""
+    name = _base(words[0])
+    if not re.fullmatch(r"python[\d.]*|node|deno|bun|ruby|perl|php", name):
+        return False
+    code = next((words[place + 1] for place, word in enumerate(words[:-1]) if word in ("-c", "-e", "-r", "--eval", "-pe", "-ne")), "")
+    return _SENDS.search(code or input) is not None
 
 
 def _target_of(words: Sequence[str], told: str) -> Program | None:
