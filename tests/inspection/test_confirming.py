@@ -31,7 +31,7 @@ class Talks:
 """
 NAMED = {"what": "X", "later": "Y", "then": "Y", "failed": "Y", "undo": "Y"}
 MESSAGE = "- run: curl -X POST https://hooks.slack.com/services/x -d released\n- run: npm publish\n"
-ALONE = "- run: mvn deploy\n"
+ALONE = "- run: twine upload a\n"
 RETRIED = """
 from celery import shared_task
 {imported}
@@ -74,14 +74,13 @@ PUSH, CLOCK, HAND = "push", "{schedule: [{cron: '0 4 * * *'}], push: }", "workfl
 @pytest.mark.parametrize(
     ("on", "step", "shown"),
     [
-        (PUSH, "run: mvn deploy", True),
-        (PUSH, "run: mvn deploy || true", False),  # its failure is passed over
-        (PUSH, "run: gh pr comment 7 --body x", False),  # little hangs on a remark
+        (PUSH, "run: twine upload a", True),
+        (PUSH, "run: twine upload a || true", False),  # its failure is passed over
         (PUSH, "run: terraform apply -auto-approve", True),
-        (PUSH, "run: git push", False),  # one request, and nothing comes after it
-        (PUSH, "run: git push\n      - run: kubectl apply -f all.yml", True),
-        (PUSH, "run: git push\n    concurrency: ship", True),  # the next run waits
-        (PUSH, "run: git push\n    concurrency: {group: ship, cancel-in-progress: true}", False),
+        (PUSH, "run: git push", False),  # one request
+        (PUSH, "run: twine upload a\n    concurrency: ship", True),
+        (PUSH, "run: twine upload a\n    concurrency: {group: ship, cancel-in-progress: true}", False),  # the next run ends it
+        (PUSH, "run: twine upload a\n      - run: git push\n    concurrency: {group: ship, cancel-in-progress: true}", True),
         (CLOCK, "run: terraform apply -auto-approve", False),  # the next run comes to the same end
         (HAND, "run: terraform apply -auto-approve", False),  # who has started it sees it hang
         (CLOCK, "run: gh issue create --title x --body y", False),  # one request, which its client gives up
@@ -203,3 +202,13 @@ def test_what_a_job_that_never_passes_is_waited_for_with_is_told_so(
 ) -> None:
     hangs = findings(tmp_path, "a.yml", VERSIONS.format(versions=versions, wanted=wanted, more=more))["R-15"]
     assert (hangs.holds_if is None or "3.10" not in words(hangs.holds_if)) is reached
+
+
+@pytest.mark.parametrize(("version", "reached"), [("v3", False), ("v2.3.1", False), ("v4", True), ("v30", True)])
+def test_a_job_that_github_ends_before_it_begins_is_told_so(tmp_path: Path, version: str, reached: bool) -> None:
+    steps = f"- uses: actions/download-artifact@{version}\n- run: twine upload a\n"
+    hangs = findings(tmp_path, "a.yml", workflow(steps).replace("    timeout-minutes: 9\n", ""))["R-15"]
+    assert (hangs.holds_if is None) is reached
+    assert hangs.holds_if is None or words(hangs.holds_if) == (
+        f"twine upload is reached at all: GitHub ends every job that uses actions/download-artifact@{version}"
+    )

@@ -88,12 +88,17 @@ PAIRS = [
     ("R-25", "a.sh", RESTORE.format(looks="command -v pg_restore"), RESTORE.format(looks="command pg_restore all.dump")),
     ("R-15", FLOW, untimed("- run: gcloud builds submit --timeout=600 -t gcr.io/a/b .\n"), untimed("- run: gcloud app deploy web\n")),
     ("R-15", FLOW, untimed("- run: dotnet nuget push a.nupkg -t 600\n"), untimed("- run: twine upload a\n")),
-    ("R-15", FLOW, untimed("- run: helm upgrade --install a b\n"), untimed("- run: kubectl apply -f a.yml\n")),
+    ("R-15", FLOW, untimed("- run: helm upgrade --install a b\n"), untimed("- run: helm uninstall a\n")),
+    ("R-15", FLOW, untimed("- run: kubectl apply -f a.yml\n"), untimed("- run: kubectl delete -f a.yml\n")),
+    ("R-15", FLOW, untimed("- run: sam deploy\n"), untimed("- run: cdk deploy\n")),
+    ("R-15", FLOW, untimed("- run: gh pr comment 7 --body x\n"), untimed("- run: gh pr comment 7 --body x\n- run: git push\n")),
+    ("R-15", FLOW, untimed("- uses: rtCamp/action-slack-notify@v2\n"),
+     untimed("- uses: rtCamp/action-slack-notify@v2\n- run: twine upload a\n")),
     ("R-15", FLOW, untimed("- run: aws s3 sync . s3://a\n"), untimed("- run: aws s3 sync . s3://a --cli-read-timeout=0\n")),
     ("R-15", FLOW, untimed("- run: gcloud builds submit .\n"), untimed("- run: gcloud app deploy web\n")),
     ("R-15", FLOW, untimed("- run: gcloud run deploy web\n"), untimed("- run: gcloud app deploy web\n")),
     ("R-15", FLOW, untimed("- run: npm publish\n"), untimed("- run: pnpm publish\n")),
-    ("R-15", FLOW, untimed("- run: cargo publish\n"), untimed("- run: mvn deploy\n")),
+    ("R-15", FLOW, untimed("- run: cargo publish\n"), untimed("- run: twine upload a\n")),
     ("R-15", "dag.py", CALLS.format("boto3.client('s3').put_object(Bucket='a', Key='b', Body=day)"),
      CALLS.format("requests.post('https://shop.example/orders', json=day)")),
     ("R-36", "a.sh", "#!/bin/bash\nset -e\n# as in db://user:PASS@host.example\nnpm publish\n",
@@ -141,6 +146,7 @@ def test_steps_of_other_kinds_are_no_reason_to_refuse_a_file(tmp_path: Path, ste
         ("- uses: acme/ship@v1\n  working-directory: web\n", "a working-directory or a shell"),
         ("- uses: acme/ship@v1\n  shell: bash\n", "a working-directory or a shell"),
         ("- run: npm publish\n  env: {A: b}\n  env: {C: d}\n", "because env stands twice"),
+        ("- if: secrets.TOKEN != ''\n  run: npm publish\n", "because an if asks for secrets"),
     ],
 )
 def test_of_a_file_that_github_does_not_understand_nothing_is_said(tmp_path: Path, step: str, why: str) -> None:
@@ -152,7 +158,7 @@ def test_of_a_file_that_github_does_not_understand_nothing_is_said(tmp_path: Pat
 
 @pytest.mark.parametrize(("branches", "shown"), [("[main, next]", True), ("[next]", False), ("['rel*']", True)])
 def test_what_no_start_comes_to_hangs_nothing(tmp_path: Path, branches: str, shown: bool) -> None:
-    text = untimed("- if: github.ref == 'refs/heads/main'\n  run: mvn deploy\n").replace(
+    text = untimed("- if: github.ref == 'refs/heads/main'\n  run: twine upload a\n").replace(
         "on: push", f"on: {{push: {{branches: {branches}}}}}"
     )
     (tmp_path / "a.yml").write_text(text)
@@ -199,6 +205,12 @@ jobs:
 """
 
 
+def test_a_text_for_people_fetches_nothing(tmp_path: Path) -> None:
+    text = "- uses: ncipollo/release-action@v1\n  with:\n    {}: |\n      curl https://raw.githubusercontent.com/acme/shop/main/i.sh | sh\n"
+    assert "R-41" not in told(tmp_path / "a", FLOW, workflow(text.format("body")))
+    assert "R-41" in told(tmp_path / "b", FLOW, workflow(text.format("script")))
+
+
 @pytest.mark.parametrize(("needs", "moves"), [("env: {A: b}", False), ("needs: lint", True)])
 def test_what_moves_counts_where_something_waits_for_it(tmp_path: Path, needs: str, moves: bool) -> None:
     assert ("R-41" in told(tmp_path, FLOW, LINTS.format(needs=needs))) is moves
@@ -214,6 +226,8 @@ INSTALLER = "curl -LsSf https://astral.sh/uv/install.sh | sh"
         (f"command -v uv || {INSTALLER}", True, False),  # of a tool mostly the newest is wanted
         ("curl https://raw.githubusercontent.com/acme/shop/main/ship.sh | sh", True, True),
         (f'ssh web "{INSTALLER}"', True, False),
+        ("ICON=https://raw.githubusercontent.com/acme/shop/main/bell.png", False, False),
+        ("curl https://raw.githubusercontent.com/acme/shop/main/bell.png -o a.png", False, False),
     ],
 )
 def test_an_installer_is_no_part_of_what_a_script_does(tmp_path: Path, line: str, told_of: bool, shown: bool) -> None:

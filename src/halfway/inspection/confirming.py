@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from halfway.inspection.finding import Case, Finding, Rule, Said
 
+REFUSED = "{what} is reached at all: GitHub ends every job that uses {action}"
 UNREACHED = "{what} is reached at all: what is before it sets up Python 3.1, as which 3.10 is read without quotes"
 
 
@@ -13,7 +14,8 @@ def with_condition(case: Case, rule: Rule, finding: Finding) -> Finding:
     """The finding with the condition that its rule has for such a sentence, unless the file shows at this step that it is met."""
     step, text = case.steps.get(finding.step), rule.holds_if.get(finding.inference.text)
     if step is not None and "unreached" in step.extra:
-        return replace(finding, holds_if=Said(UNREACHED, finding.inference.params))
+        why = step.extra["unreached"]
+        return replace(finding, holds_if=Said(REFUSED if "/" in why else UNREACHED, {**finding.inference.params, "action": why}))
     if text is None or (rule.shown is not None and rule.shown(case, step)):
         return finding
     return replace(finding, holds_if=Said(text, finding.inference.params))

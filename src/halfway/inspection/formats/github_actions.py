@@ -19,6 +19,8 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node, Source, Unreadable
 
 _OF_BOTH = frozenset({"id", "name", "if", "env", "with", "continue-on-error", "timeout-minutes", "working-directory", "shell"})
+_ASKS_SECRETS, _STRINGS = re.compile(r"(?<![\w.-])secrets\s*[.\[]"), re.compile(r"'[^']*'")
+_FOR_PEOPLE = re.compile(r"(?i)body|text|message|notes|description|comment|payload|title")
 _MAY_BE = re.compile(r"^[ \t]*[\"']?(?:jobs|runs)[\"']?\s*:", re.MULTILINE)
 
 
@@ -65,6 +67,9 @@ def _refuse_what_never_runs(root: Node) -> None:
         where, _, key = root.twice.partition(": ")
         raise Unreadable(f"{where}: GitHub runs nothing of this file, because {quoted(key, 40)} stands twice")
     for _, job in root.get("jobs").items():
+        for one in (job, *job.get("steps").each()):
+            if _ASKS_SECRETS.search(_STRINGS.sub("", one.get("if").text)):
+                raise Unreadable(f"line {one.get('if').span.line}: GitHub runs nothing of this file, because an if asks for secrets")
         for step in job.get("steps").each():
             line = step.span.line
             # GitHub knows steps of other kinds, too, which have keys of their own.
@@ -128,7 +133,7 @@ def _flow(calling: Calling, started: tuple[Trigger, ...]) -> Flow:
 
 
 def _idle_lines(jobs: Sequence[Unit], by_unit: Mapping[str, Sequence[Draft]], source: Source) -> Collection[int]:
-    """The lines of the jobs that do nothing outside and that no job which does waits for: a linter, a test."""
+    """The lines of texts for people, and of the jobs that do nothing outside and that no job which does waits for: a linter, a test."""
     needs = {unit.name: unit.needs for unit in jobs}
     counts, waiting = set[str](), [name for name, drafts in by_unit.items() if any(_acts(one.step) for one in drafts)]
     while waiting:
@@ -136,7 +141,9 @@ def _idle_lines(jobs: Sequence[Unit], by_unit: Mapping[str, Sequence[Draft]], so
         if name not in counts:
             counts.add(name)
             waiting += needs.get(name, ())
-    idle = (unit.node.span for unit in jobs if unit.name not in counts and unit.node.span.file == source.path)
+    idle = [unit.node.span for unit in jobs if unit.name not in counts and unit.node.span.file == source.path]
+    steps = (step for unit in jobs for step in unit.node.get("steps").each() if step.span.file == source.path)
+    idle += [node.span for step in steps for key, node in step.get("with").items() if _FOR_PEOPLE.search(key)]
     return {number for span in idle for number in range(span.line, max(span.line, span.end) + 1)}
 
 

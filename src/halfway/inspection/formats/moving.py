@@ -16,7 +16,9 @@ _MOVES = re.compile(
         r"\buses:\s*[\"']?(?!\./|\S*\btmate@|\S+/\.github/workflows/)[\w./-]+@(?:main|master|latest|develop|HEAD)\b",
         r"\bimage:\s*[\"']?(?!\S*[A-Z])[\w.-]+(?:[/:][\w.-]+)*:latest\b(?!@sha256:)",
         r"/releases/latest/download/",
-        r"raw\.githubusercontent\.com/[\w.-]+/[\w.-]+/(?:refs/heads/)?(?:main|master|HEAD)/",
+        # Its program is fetched, or applied; a picture, or a text that names it, is none.
+        r"(?i:\b(?:curl|wget|iwr|irm|source|kubectl|helm|bash|sh)\b.*)raw\.githubusercontent\.com/[\w.-]+/[\w.-]+/(?:refs/heads/)?(?:main|master|HEAD)/"
+        r"(?!\S+\.(?:png|jpe?g|gif|svg|ico|webp)\b)",
         r"\b(?:curl|wget)\b[^|]*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b",
         r"\b(?:npx|dlx|bunx)\s+(?:-\S+\s+)*[@\w./-]+@latest\b",
     ))

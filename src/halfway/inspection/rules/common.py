@@ -38,6 +38,7 @@ SECOND = "a second {what} does harm, and nothing that stands elsewhere keeps it 
 DELIVERED = "the sender delivers an event again, and a second {what} does harm"
 """... and of what only a sender would repeat."""
 
+_CHANNELS = ("github.comment", "slack.", "discord.", "teams.", "googlechat.", "mattermost.", "sns.", "chat.")
 IMAGE = re.compile(r"\b(?:docker|buildx|podman|crane|skopeo|ko|jib)\b|build-push")
 """An image that is published: one more takes nothing from anybody."""
 
@@ -97,6 +98,11 @@ def is_message(step: Step) -> bool:
 def tells_team(step: Step) -> bool:
     """Whether it tells nobody but the own people."""
     return only_tells(step) and step.effect is not None and step.effect.receiver is Receiver.TEAM
+
+
+def in_a_channel(step: Step) -> bool:
+    """Whether it says something where several read along, as in Slack or below a pull request."""
+    return step.effect is not None and step.effect.action.startswith(_CHANNELS)
 
 
 def is_apart(step: Step, notice: Step) -> bool:

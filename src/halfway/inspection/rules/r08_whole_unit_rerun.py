@@ -15,6 +15,7 @@ from halfway.inspection.rules.common import (
     breaks_off,
     exposed,
     found,
+    in_a_channel,
     is_by_hand,
     is_command,
     is_queued,
@@ -30,8 +31,6 @@ from halfway.inspection.ways import Ways
 
 TWICE = "When {later} fails, running {unit} again does {what} a second time."
 REFUSED = "When {later} fails, running {unit} again is refused at {what}, which is there already, and never reaches {later}."
-REMARKS = ("github.comment", "slack.", "discord.", "teams.", "googlechat.", "mattermost.", "sns.")
-"""What is said a second time in a channel is seen to be so."""
 DELETED = frozenset({Kind.DELETE})
 FILE = frozenset({Kind.FILE})
 GRAVE = frozenset({Kind.MONEY, Kind.PERMISSION, Kind.AGENT})
@@ -107,7 +106,7 @@ def _severity(step: Step) -> Severity:
     if kinds(step) & {Kind.MONEY, Kind.RECORD}:
         return Severity.BLOCKER if repeatability(step) is Repeatable.NO else Severity.MEDIUM
     if repeatability(step) is Repeatable.NO:
-        remark = step.effect is not None and step.effect.action.startswith(REMARKS)
+        remark = in_a_channel(step)  # what is said there a second time is seen to be so
         return Severity.LOW if is_queued(step) else Severity.MEDIUM if remark else Severity.HIGH
     return Severity.LOW if kinds(step) == UNKNOWN_ONLY else Severity.MEDIUM
 

@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, OnError, Repeat, Starting, Step
-from halfway.inspection.rules.common import found, is_by_hand, is_command, kinds, line, named_only, outward, starts_it, tells_team, told
+from halfway.inspection.rules.common import (
+    found,
+    in_a_channel,
+    is_by_hand,
+    is_command,
+    kinds,
+    line,
+    named_only,
+    outward,
+    starts_it,
+    tells_team,
+    told,
+)
 
 EFFECT = "No timeout is set for {what}: when it hangs, nobody learns that the run has stopped halfway."
 WAIT = "The wait {what} has no end: when what it waits for never comes, nobody learns that the run has stopped halfway."
@@ -59,7 +71,7 @@ def check(case: Case) -> Iterator[Finding]:
             severity = Severity.LOW if harmless or by_hand or named or idle or meant or first else Severity.MEDIUM
             paused = waits and _PAUSED.search(step.quote) is not None
             untimed.append(_Untimed(step, PAUSE if paused else WAIT if waits else BY_HAND if by_hand else EFFECT, severity))
-        elif step.ends_after > SHORT:
+        elif step.ends_after > SHORT and not _is_missed_by_nobody(case, step):
             untimed.append(_Untimed(step, ENGINE, Severity.LOW))
     yield from _told(case, untimed)
 
@@ -95,6 +107,15 @@ def _told(case: Case, untimed: Sequence[_Untimed]) -> Iterator[Finding]:
             )
 
 
+def _is_missed_by_nobody(case: Case, step: Step) -> bool:
+    """Whether a request is the last, and only says something in a channel, or the next start by the clock comes to the same end."""
+    action = case.action(step)
+    if action is None or action.lasting or _is_followed(case, step):
+        return False
+    by_clock = Starting.SCHEDULE in {one.kind for one in case.flow.triggers} and repeatability(step) is Repeatable.PROVEN
+    return tells_team(step) or in_a_channel(step) or by_clock
+
+
 def _is_shown(case: Case, step: Step | None) -> bool:
     """Whether it is known what hangs there, and something hangs on it: it is no message to the own people, and its failure counts."""
     if step is None:
@@ -109,15 +130,19 @@ def _is_shown(case: Case, step: Step | None) -> bool:
     if step.effect is None or not step.effect.action or REQUESTS.match(step.effect.action) is not None or kinds(step) == DELETED:
         return False
     told_of = Mark.FAILURE_NOTICE in step.marks or tells_team(step)
-    counts = step.ends_after is None or _is_waited_for(case, step)
+    counts = step.ends_after is None or _may_hang(case, step)
     return step.on_error is OnError.STOP and not told_of and counts and not _is_done_anew(case, step)
 
 
-def _is_waited_for(case: Case, step: Step) -> bool:
-    """Whether much can hang: it takes its time, something is still to be done after it, or the next run waits for this one."""
+def _may_hang(case: Case, step: Step) -> bool:
+    """Whether it takes its time, and somebody waits for it: what is still to be done, or the next run, which does not end this one."""
     action = case.action(step)
-    held = any(not one.cancels and one.unit in ("", step.unit) for one in case.flow.guards)
-    return held or (action is not None and action.lasting) or any(outward(one) and not tells_team(one) for one in case.ways.after(step))
+    ended = any(one.cancels and one.unit in ("", step.unit) for one in case.flow.guards)
+    return action is not None and action.lasting and (not ended or _is_followed(case, step))
+
+
+def _is_followed(case: Case, step: Step) -> bool:
+    return any(outward(one) and not tells_team(one) for one in case.ways.after(step))
 
 
 def _is_done_anew(case: Case, step: Step) -> bool:

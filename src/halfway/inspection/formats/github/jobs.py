@@ -28,6 +28,8 @@ _DOCKER_AWAY = re.compile(r"DOCKER_HOST|\bdocker context\b|\bssh://|--context\b|
 _OF_THE_START = re.compile(r"\bgithub\.(?:ref\b|ref_type\b|event_name\b)")
 MOST_NEEDED = 50  # jobs whose conditions are passed on
 MOST_CALLS = 4  # workflows within one another
+# Since January 2025, and these of the cache since March.
+_REFUSED = re.compile(r"actions/(?:(?:upload|download)-artifact@v[123]|cache@v[12])(?:\.[\d.]+)?$")
 _OF_MATRIX = re.compile(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}")
 TOO_DEEP = "{what} is more than four workflows deep"
 
@@ -68,19 +70,30 @@ def units(calling: Calling) -> list[Unit]:
     done: dict[str, list[Unit]] = {}
     acted: dict[str, bool] = {}  # whether something has happened when the job is done, in it or before it
     needs = {name: tuple(need.text for need in job.node.get("needs").each()) for name, job in jobs.items()}
-    halted = {name for name, job in jobs.items() if any(asks_for_no_python(step, job) for step in job.steps.values())}
+    halted: dict[str, str] = {}  # why a job never passes
     for name in _order(needs):
-        before = needs[name]
-        unreached = not halted.isdisjoint(before) and when(jobs[name].node.get("if").text) is not When.ALWAYS
-        if unreached:
-            halted.add(name)
+        before, job = needs[name], jobs[name]
+        waits = when(job.node.get("if").text) is not When.ALWAYS
+        unreached = _refused(job) or next((halted[one] for one in before if waits and halted.get(one)), "")
+        halted[name] = unreached or _fails(job)
         happened = any(acted.get(need, False) for need in before)
-        done[name] = [] if never(jobs[name].node.get("if").text) else list(_unit(jobs[name], before, calling, happened, unreached))
+        done[name] = [] if never(job.node.get("if").text) else list(_unit(job, before, calling, happened, unreached))
         acted[name] = happened or any(happens(unit.drafts) for unit in done[name])
     return [unit for name in done for unit in _wired(done[name], done)]
 
 
-def asks_for_no_python(step: Node, job: Job) -> bool:
+def _refused(job: Job) -> str:
+    """The action for which GitHub ends the job before its first step."""
+    used = (step.get("uses").text for step in job.steps.values())
+    return next((one for one in used if _REFUSED.match(one)), "")
+
+
+def _fails(job: Job) -> str:
+    """What the job cannot do, so that nothing that waits for it begins."""
+    return "python 3.1" if any(_asks_for_no_python(step, job) for step in job.steps.values()) else ""
+
+
+def _asks_for_no_python(step: Node, job: Job) -> bool:
     """Whether it sets up Python 3.1, as which 3.10 is read without quotes: there is none for it to find."""
     if not step.get("uses").text.startswith("actions/setup-python@") or step.get("continue-on-error"):
         return False
@@ -109,10 +122,10 @@ def _order(needs: Mapping[str, tuple[str, ...]]) -> list[str]:
     return list(found)
 
 
-def _unit(job: Job, before: tuple[str, ...], calling: Calling, happened: bool, unreached: bool) -> Iterator[Unit]:
+def _unit(job: Job, before: tuple[str, ...], calling: Calling, happened: bool, unreached: str) -> Iterator[Unit]:
     frame = _frame(job, calling)
     if unreached:
-        frame = replace(frame, extra={**frame.extra, "unreached": "true"})
+        frame = replace(frame, extra={**frame.extra, "unreached": unreached})
     if job.node.get("uses"):
         yield from _called(job, frame, before, calling)
         return
