@@ -64,7 +64,8 @@ def test_where_the_file_shows_that_it_is_met_there_is_none(tmp_path: Path) -> No
     )
     known = findings(tmp_path, "b.py", RETRIED.format(imported="import stripe", call="stripe.Charge.create(amount=order)"))
     own = findings(tmp_path, "c.py", RETRIED.format(imported="from django.core.mail import mail_admins", call="mail_admins('a', 'b')"))
-    assert [one["R-01"].holds_if is None for one in (unknown, known, own)] == [False, True, False]
+    queued = findings(tmp_path, "d.py", RETRIED.format(imported="from shop.mails import thank", call="thank.apply_async(order)"))
+    assert [one["R-01"].holds_if is None for one in (unknown, known, own, queued)] == [False, True, False, False]
 
 
 UNTIMED = "on: {on}\njobs:\n  ship:\n    runs-on: ubuntu-latest\n    steps:\n      - {step}\n"

@@ -47,6 +47,7 @@ NAMES = [
     '"x-api-key": "your_api_key1"',
     "SESSION_SECRET=${SESSION_SECRET:-at_least_16_signs}",
     "password = settings.mail.password1",
+    "curl 'https://api.indexnow.org/indexnow?url=https://shop.example&key=ab12cd34ef56ab12'",
     "JWT_SIGNING_KEY=CHANGE_ME_apart_from_shop_secret_key_token_urlsafe_64",
 ]
 

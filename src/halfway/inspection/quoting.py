@@ -23,6 +23,7 @@ _KEPT_BY_NAME = re.compile(
 )
 _IN_ADDRESS = re.compile(r"://(?P<user>[^/\s:@]+):(?![$%{<\[*])(?P<password>[^/\s@]+)@(?P<host>\[[^\]]*\]|[\w.-]+)")
 _VALUE_IN_QUERY = re.compile(r"(?i)[?&][\w-]{0,60}(?:key|token|secret|sig|signature|password)=([\w.~%+/-]{8,})")
+_OPEN_KEYS = re.compile(r"(?i)\bindexnow\b")  # its key is a file that everybody may fetch
 _HERE = re.compile(r"^(?:localhost|127\.[\d.]+|0\.0\.0\.0|\[::1?\]|[\w-]+|host\.docker\.internal)$")
 _STANDS_IN = re.compile(
     r"(?i)your|example|change|replace|placeholder|dummy|sample|fake|test|demo|local|insert|here|xxx|\*\*|\.\.\.|password|passwd|secret|token|_key|-key"
@@ -68,6 +69,8 @@ def safe(text: str) -> str:
 def holds_secret(text: str) -> bool:
     """Whether a literal secret stands in the text; an address is none, nor is what stands in for one or opens only this machine."""
     text = text[:LONGEST_LINE]
+    if _OPEN_KEYS.search(text):
+        return False
     if any(not _MADE_UP.search(match[0]) for match in BY_FORM.finditer(text)):
         return True
     if any(_is_secret(match[1]) for match in (*_KEPT_BY_NAME.finditer(_without_comment(text)), *_VALUE_IN_QUERY.finditer(text))):

@@ -214,8 +214,8 @@ def is_no_stack(case: Case, _: Step | None) -> bool:
 
 def is_shown_twice(_: Case, step: Step | None) -> bool:
     """Whether it is known that it is retried, that this adds a second one, and that somebody else than the own people would see it."""
-    if step is None or repeatability(step) is not Repeatable.NO or tells_team(step):
-        return False
+    if step is None or repeatability(step) is not Repeatable.NO or tells_team(step) or is_queued(step):
+        return False  # of what is queued twice it is decided where it is taken up whether that does harm
     return any(not one.guessed for one in retries(step))
 
 
