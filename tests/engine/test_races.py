@@ -280,8 +280,8 @@ def test_a_late_answer_after_a_persons_no_is_told_as_an_incident(harness: type[H
 
     @wf.step(Effect.NOTIFY, evidence="provider log", timeout=timedelta(milliseconds=300))
     def tell(step: Step[Order], mark: Mark) -> str:
-        n = calls.add("TELL")
         with mark:
+            n = calls.add("TELL")  # an attempt whose time is over before its mark has done nothing, and is made again
             if n == 1:
                 go_on.wait(20)
             return f"m{n}"

@@ -81,7 +81,6 @@ PUSH, CLOCK, HAND = "push", "{schedule: [{cron: '0 4 * * *'}], push: }", "workfl
         (PUSH, "run: git push", False),  # one request
         (PUSH, "run: twine upload a\n    concurrency: ship", True),
         (PUSH, "run: twine upload a\n    concurrency: {group: ship, cancel-in-progress: true}", False),  # the next run ends it
-        (PUSH, "run: twine upload a\n      - run: git push\n    concurrency: {group: ship, cancel-in-progress: true}", True),
         (CLOCK, "run: terraform apply -auto-approve", False),  # the next run comes to the same end
         (HAND, "run: terraform apply -auto-approve", False),  # who has started it sees it hang
         (CLOCK, "run: gh issue create --title x --body y", False),  # one request, which its client gives up
@@ -213,3 +212,22 @@ def test_a_job_that_github_ends_before_it_begins_is_told_so(tmp_path: Path, vers
     assert hangs.holds_if is None or words(hangs.holds_if) == (
         f"twine upload is reached at all: GitHub ends every job that uses actions/download-artifact@{version}"
     )
+
+
+PROCESS = """<?xml version="1.0"?>
+<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:camunda="http://camunda.org/schema/1.0/bpmn">
+  <process id="p" isExecutable="true">
+    <startEvent id="s"/><sequenceFlow id="f" sourceRef="s" targetRef="a"/>
+    <serviceTask id="a" name="{first}" camunda:type="external" camunda:topic="{topic}"/><sequenceFlow id="g" sourceRef="a" targetRef="b"/>
+    <userTask id="b" name="Look at it"/><sequenceFlow id="h" sourceRef="b" targetRef="c"/>
+    <serviceTask id="c" name="Send the bill" camunda:type="external" camunda:topic="send-bill"/>
+  </process>
+</definitions>"""
+
+
+@pytest.mark.parametrize(("first", "topic", "shown"), [("Charge the card", "charge-card", True), ("Handle the form", "handle-form", False)])
+def test_a_task_of_a_person_is_missed_where_something_was_done_before_it(tmp_path: Path, first: str, topic: str, shown: bool) -> None:
+    (tmp_path / "a.bpmn").write_text(PROCESS.format(first=first, topic=topic))
+    [flow] = INSPECTOR.inspect([tmp_path / "a.bpmn"]).flows
+    [waits] = [one for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge)) if one.rule == "R-15" and "wait" in one.inference.text]
+    assert (waits.holds_if is None) is shown

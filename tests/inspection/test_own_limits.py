@@ -264,6 +264,14 @@ def test_what_one_limit_for_everything_would_end_is_told_once(tmp_path: Path) ->
     assert [fact.span.line for fact in found.facts] == [3, 4, 5]
 
 
+@pytest.mark.parametrize(
+    ("image", "moves"), [("busybox", False), ("ubuntu:latest", False), ("acme/ubuntu:latest", True), ("acme/loader", True)]
+)
+def test_a_mere_system_does_the_same_in_every_version(tmp_path: Path, image: str, moves: bool) -> None:
+    text = JOB.format(tries="").replace("bitnami/kubectl:1", image)
+    assert ("R-41" in told(tmp_path, "job.yaml", text)) is moves
+
+
 @pytest.mark.parametrize(("command", "again"), [("celery -A shop beat", False), ("celery -A shop call shop.pay", True)])
 def test_who_waits_for_others_does_nothing_when_it_begins(tmp_path: Path, command: str, again: bool) -> None:
     text = f"services:\n  a:\n    image: shop/app:1\n    restart: always\n    command: {command}\n    environment: [KEY=$KEY]\n"

@@ -23,7 +23,7 @@ from halfway.inspection.model import (
     Unread,
 )
 from halfway.inspection.rules import all_rules
-from tests.inspection.flows import RERUN, RETRY, effect, findings, flow, guard, identity, repeater, span, step, told, trigger
+from tests.inspection.flows import RERUN, RETRY, edge, edges, effect, findings, flow, guard, identity, repeater, span, step, told, trigger
 
 RULES = {rule.id: rule for rule in all_rules()}
 PAY = effect(Kind.MONEY, repeat=Repeat.WITH_KEY, told="POST pay.example", action="pay.create")
@@ -91,7 +91,9 @@ def test_r28_quotes_the_places_of_the_step_itself() -> None:
 
 
 def test_r28_an_input_that_nothing_reads_is_said_of_the_flow() -> None:
-    assert only("R-28", broken("version", step("upload", 10, PUBLISH))) == ("R-28", "MEDIUM", "", [4])
+    version = broken("version", step("upload", 10, PUBLISH))
+    assert only("R-28", version) == ("R-28", "LOW", "", [4])  # it may be left empty
+    assert only("R-28", replace(version, extra={**version.extra, "broken_required": "true"})) == ("R-28", "MEDIUM", "", [4])
     assert only("R-28", broken("dry_run", step("upload", 10, PUBLISH))) == ("R-28", "HIGH", "", [5])
     assert text("R-28", broken("dry_run", step("upload", 10, PUBLISH))) == (
         "Nothing reads dry_run: who starts it by hand to try it out starts the real effects."
@@ -182,6 +184,15 @@ def test_r39_credits_events_that_are_known_again() -> None:
     )
     late = flow(pay, step("seen", 30, marks=marked(Mark.CLAIM)))
     assert only("R-39", late) == ("R-39", "BLOCKER", "pay", [20, 2])
+
+
+def test_r32_what_a_circle_leads_back_to_was_let_pass_by_nobody() -> None:
+    ask = step("ask", 30, gate=approval(30), marks=marked(Mark.WAIT))
+    share, send = step("share", 20, MAIL), step("send", 40, PAY)
+    again = flow(share, ask, send, edges=(*edges("share", "ask", "send"), edge("ask", "share")))
+    assert only("R-32", again) == ("R-32", "MEDIUM", "share", [20])
+    one_by_one = flow(ask, send, edges=(*edges("ask", "send"), edge("send", "ask")))
+    assert only("R-32", one_by_one)[1:3] == ("LOW", "send")  # it is behind the question each time
 
 
 # ── R-33 ──

@@ -45,6 +45,23 @@ class Ways:
             self._ids_after[step.id] = frozenset(one.id for one in self.after(step))
         return other.id in self._ids_after[step.id]
 
+    def is_behind(self, gate: Step, step: Step) -> bool:
+        """Whether whoever comes to the step has come past the gate: also where a circle leads from the one to the other and back."""
+        if not self.is_after(gate, step):
+            return False
+        if not self.is_after(step, gate):
+            return True
+        firsts = [one for one in self.steps if not self.entered(one)] or list(self.steps[:1])
+        waiting, seen = [one for one in firsts if one is not gate], {gate.id, *(one.id for one in firsts)}
+        while waiting:
+            one = waiting.pop()
+            if one is step:
+                return False
+            following = [after for after in self.following(one) if after.id not in seen]
+            seen |= {after.id for after in following}
+            waiting += following
+        return True
+
     def failing(self, step: Step) -> tuple[Step, ...]:
         """What is done when the step has failed, along the edges that say so."""
         if step.id not in self._failing:

@@ -31,6 +31,8 @@ _SHOWN = re.compile(
     r"(?:^|[\s;&|({])(?:echo|printf|\w*(?:log|msg|info|warn|err|error|die|fail|usage|hint|print)\w*)\s+(?:-\w+\s+)*[\"'][^\"']*$"
 )
 # Without a tag an image is the latest; elsewhere than among containers `image` may be anything.
+# A mere system, of which every version does the same few things.
+_SYSTEM = re.compile(r"\bimage:\s*[\"']?(?:docker\.io/)?(?:library/)?(?:busybox|alpine|debian|ubuntu)(?::latest)?[\"']?\s*$")
 _UNTAGGED = re.compile(r"^\s*(?:-\s+)?image:\s*[\"']?[\w.-]+(?:/[\w.-]+)*[\"']?\s*$")
 
 
@@ -47,7 +49,7 @@ def moving(source: Source, containers: Span | None = None, passed_over: Collecti
         if _DATA.search(said) and not _APPLIED.search(said):
             continue
         moves = _MOVES.search(said)
-        if moves is not None and _SHOWN.search(said[: moves.start()]):
+        if _SYSTEM.search(said) or (moves is not None and _SHOWN.search(said[: moves.start()])):
             continue
         if number not in passed_over and len(found) < MOST and (moves or (containers is not None and _UNTAGGED.match(said))):
             found.append(source.fact(source.span(number)))

@@ -23,6 +23,7 @@ from halfway.inspection.model import (
 from halfway.inspection.quoting import quoted
 from halfway.inspection.rules.quiet import pretends
 
+QUEUED = frozenset({Kind.ENQUEUE})
 UNKNOWN_ONLY = frozenset({Kind.UNKNOWN})
 """What is done outside by something of which nobody knows what it does."""
 
@@ -127,7 +128,7 @@ def is_logged(step: Step) -> bool:
 
 def is_queued(step: Step) -> bool:
     """Whether it only queues a task; what it does twice is seen at the task."""
-    return kinds(step) == frozenset({Kind.ENQUEUE})
+    return kinds(step) == QUEUED
 
 
 def is_same_call(step: Step, other: Step) -> bool:
@@ -214,8 +215,8 @@ def is_no_stack(case: Case, _: Step | None) -> bool:
 
 def is_shown_twice(_: Case, step: Step | None) -> bool:
     """Whether it is known that it is retried, that this adds a second one, and that somebody else than the own people would see it."""
-    if step is None or repeatability(step) is not Repeatable.NO or tells_team(step) or is_queued(step):
-        return False  # of what is queued twice it is decided where it is taken up whether that does harm
+    if step is None or repeatability(step) is not Repeatable.NO or tells_team(step) or kinds(step) <= UNKNOWN_ONLY | QUEUED:
+        return False  # whether a second start does harm is decided in what is started
     return any(not one.guessed for one in retries(step))
 
 

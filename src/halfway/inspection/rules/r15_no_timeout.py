@@ -10,6 +10,7 @@ from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, OnError, Repeat, Starting, Step
 from halfway.inspection.rules.common import (
+    UNKNOWN_ONLY,
     found,
     in_a_channel,
     is_by_hand,
@@ -57,7 +58,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         if by_hand and not waits and is_command(step):
             continue
-        if not waits and _LOCAL.match(told(step)):
+        if not waits and (_LOCAL.match(told(step)) or _is_missed_by_nobody(case, step)):
             continue
         if step.ends_after is None:
             merges = step.effect is not None and step.effect.repeat is Repeat.MERGES
@@ -71,7 +72,7 @@ def check(case: Case) -> Iterator[Finding]:
             severity = Severity.LOW if harmless or by_hand or named or idle or meant or first else Severity.MEDIUM
             paused = waits and _PAUSED.search(step.quote) is not None
             untimed.append(_Untimed(step, PAUSE if paused else WAIT if waits else BY_HAND if by_hand else EFFECT, severity))
-        elif step.ends_after > SHORT and not _is_missed_by_nobody(case, step):
+        elif step.ends_after > SHORT:
             untimed.append(_Untimed(step, ENGINE, Severity.LOW))
     yield from _told(case, untimed)
 
@@ -107,6 +108,10 @@ def _told(case: Case, untimed: Sequence[_Untimed]) -> Iterator[Finding]:
             )
 
 
+def _acts(step: Step) -> bool:
+    return outward(step) or step.opaque is not None
+
+
 def _is_missed_by_nobody(case: Case, step: Step) -> bool:
     """Whether a request is the last, and only says something in a channel, or the next start by the clock comes to the same end."""
     action = case.action(step)
@@ -123,7 +128,10 @@ def _is_shown(case: Case, step: Step | None) -> bool:
     if Mark.WAIT in step.marks and _PAUSED.search(step.quote):
         return False
     if Mark.WAIT in step.marks:
-        before = any(case.ways.is_after(one, step) for one in case.ways.steps if outward(one) or one.opaque is not None)
+        # A task for somebody stands in a list; behind a mere check of what was typed in nothing is lost when nobody comes back to it.
+        known = case.flow.format != "bpmn"
+        acted = (one for one in case.ways.steps if (outward(one) and not kinds(one) <= UNKNOWN_ONLY) or (known and _acts(one)))
+        before = any(case.ways.is_after(one, step) for one in acted)
         return before and (any(True for _ in case.ways.after(step)) or bool(case.ways.failing(step)))
     if case.flow.triggers and not any(starts_it(one, step) for one in case.flow.triggers):
         return False
@@ -135,10 +143,10 @@ def _is_shown(case: Case, step: Step | None) -> bool:
 
 
 def _may_hang(case: Case, step: Step) -> bool:
-    """Whether it takes its time, and somebody waits for it: what is still to be done, or the next run, which does not end this one."""
+    """Whether it takes its time, and the next run does not end this one."""
     action = case.action(step)
     ended = any(one.cancels and one.unit in ("", step.unit) for one in case.flow.guards)
-    return action is not None and action.lasting and (not ended or _is_followed(case, step))
+    return action is not None and action.lasting and not ended
 
 
 def _is_followed(case: Case, step: Step) -> bool:

@@ -35,7 +35,9 @@ def _of_flow(flow: Flow) -> Iterator[Finding]:
     if not names or not facts:
         return
     trial = any(_TRIAL.search(one) for one in names)
-    severity, text = (Severity.HIGH, PROMISED) if trial else (Severity.MEDIUM, IGNORED)
+    # What may be left empty, few will have meant much by.
+    ignored = Severity.MEDIUM if "broken_required" in flow.extra else Severity.LOW
+    severity, text = (Severity.HIGH, PROMISED) if trial else (ignored, IGNORED)
     inference = Said(text, {"names": quoted("; ".join(names), 80)})
     yield Finding(rule=RULE.id, severity=severity, span=facts[0].span, facts=facts, inference=inference)
 

@@ -37,6 +37,7 @@ class Broken:
     name: str
     fact: Fact
     asked: str = ""  # the text that takes the value, as it stands in expressions
+    required: bool = False  # who starts it has to name it
 
 
 def broken(root: Node, source: Source) -> tuple[Broken, ...]:
@@ -54,7 +55,7 @@ def _unused(root: Node, source: Source) -> Iterator[Broken]:
         return
     for name, node in inputs.items():
         if not re.search(rf"\binputs(?:\.{re.escape(name)}\b(?![-\w])|\[['\"]{re.escape(name)}['\"]\])", source.text):
-            yield Broken(name, source.fact(node.span))
+            yield Broken(name, source.fact(node.span), required=node.get("required").value is True)
 
 
 def _instead(unused: list[Broken], root: Node, source: Source) -> Iterator[Broken]:
