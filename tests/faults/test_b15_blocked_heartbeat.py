@@ -21,7 +21,7 @@ from tests.engine.harness import FAST, Harness, Order, flow, until
 from tests.faults.checks import all_is_well
 
 FLOWS = "tests.faults.test_b15_blocked_heartbeat:flows"
-LEASE = 6.0  # a beat waits for the interpreter several times, and each wait is as long as the machine is busy
+LEASE = 4.0  # a beat waits for the interpreter several times, and each wait is as long as the machine is busy
 PATIENT = Settings(**(vars(FAST) | {"lease": LEASE}))
 
 

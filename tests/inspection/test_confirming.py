@@ -218,16 +218,40 @@ PROCESS = """<?xml version="1.0"?>
 <definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:camunda="http://camunda.org/schema/1.0/bpmn">
   <process id="p" isExecutable="true">
     <startEvent id="s"/><sequenceFlow id="f" sourceRef="s" targetRef="a"/>
-    <serviceTask id="a" name="{first}" camunda:type="external" camunda:topic="{topic}"/><sequenceFlow id="g" sourceRef="a" targetRef="b"/>
-    <userTask id="b" name="Look at it"/><sequenceFlow id="h" sourceRef="b" targetRef="c"/>
+    <serviceTask id="a" camunda:type="external" camunda:topic="pay"/><sequenceFlow id="g" sourceRef="a" targetRef="b"/>
+    <{kind} id="b" name="Look at it"/><sequenceFlow id="h" sourceRef="b" targetRef="c"/>
     <serviceTask id="c" name="Send the bill" camunda:type="external" camunda:topic="send-bill"/>
   </process>
 </definitions>"""
 
 
-@pytest.mark.parametrize(("first", "topic", "shown"), [("Charge the card", "charge-card", True), ("Handle the form", "handle-form", False)])
-def test_a_task_of_a_person_is_missed_where_something_was_done_before_it(tmp_path: Path, first: str, topic: str, shown: bool) -> None:
-    (tmp_path / "a.bpmn").write_text(PROCESS.format(first=first, topic=topic))
+@pytest.mark.parametrize(("kind", "shown"), [("receiveTask", True), ("userTask", False)])
+def test_a_task_of_a_person_stands_in_a_list(tmp_path: Path, kind: str, shown: bool) -> None:
+    (tmp_path / "a.bpmn").write_text(PROCESS.format(kind=kind))
     [flow] = INSPECTOR.inspect([tmp_path / "a.bpmn"]).flows
     [waits] = [one for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge)) if one.rule == "R-15" and "wait" in one.inference.text]
     assert (waits.holds_if is None) is shown
+
+
+FOLLOWED = """on: push
+jobs:
+  ship:
+    if: github.repository_owner == 'acme'
+    runs-on: ubuntu-latest
+    steps:
+      - uses: {uses}
+      - run: {run}
+"""
+
+
+@pytest.mark.parametrize(
+    ("uses", "run", "shown"),
+    [
+        ("other/setup@main", "npm publish", True),
+        ("acme/setup@main", "npm publish", False),  # the own people follow it on purpose
+        ("other/shop/.github/actions/setup@main", "npm publish", False),
+        ("other/setup@main", "curl -X POST https://hooks.slack.com/services/x -d done", False),  # little hangs on a message
+    ],
+)
+def test_what_moves_is_told_with_a_condition_where_that_is_meant(tmp_path: Path, uses: str, run: str, shown: bool) -> None:
+    assert (findings(tmp_path, "a.yml", FOLLOWED.format(uses=uses, run=run))["R-41"].holds_if is None) is shown

@@ -20,6 +20,7 @@ from halfway.inspection.source import Node, Source, Unreadable
 
 _OF_BOTH = frozenset({"id", "name", "if", "env", "with", "continue-on-error", "timeout-minutes", "working-directory", "shell"})
 _ASKS_SECRETS, _STRINGS = re.compile(r"(?<![\w.-])secrets\s*[.\[]"), re.compile(r"'[^']*'")
+_OWNER = re.compile(r"(?:github\.repository(?:_owner)?\s*==\s*['\"]|\brepository:\s*|\bghcr\.io/)([A-Za-z\d][\w-]*)\b")
 _FOR_PEOPLE = re.compile(r"(?i)body|text|message|notes|description|comment|payload|title")
 _MAY_BE = re.compile(r"^[ \t]*[\"']?(?:jobs|runs)[\"']?\s*:", re.MULTILINE)
 
@@ -127,7 +128,7 @@ def _flow(calling: Calling, started: tuple[Trigger, ...]) -> Flow:
         unread=tuple(dict.fromkeys(step.opaque for step in steps if step.opaque is not None)),
         secrets=tuple(secrets(source)),
         moving=moving(source, passed_over=_idle_lines(jobs, by_unit, source)),
-        extra=_extra(root, found),
+        extra=_extra(root, found) | _owners(source),
         facts=tuple(dict.fromkeys(one.fact for one in found)),
     )
 
@@ -145,6 +146,12 @@ def _idle_lines(jobs: Sequence[Unit], by_unit: Mapping[str, Sequence[Draft]], so
     steps = (step for unit in jobs for step in unit.node.get("steps").each() if step.span.file == source.path)
     idle += [node.span for step in steps for key, node in step.get("with").items() if _FOR_PEOPLE.search(key)]
     return {number for span in idle for number in range(span.line, max(span.line, span.end) + 1)}
+
+
+def _owners(source: Source) -> dict[str, str]:
+    """Whose the repository is, as far as conditions and the names of images tell it."""
+    named = dict.fromkeys(one.lower() for one in _OWNER.findall(source.text))
+    return {"owners": " ".join(named)} if named else {}
 
 
 def _acts(step: Step) -> bool:

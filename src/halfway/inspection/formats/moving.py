@@ -24,7 +24,7 @@ _MOVES = re.compile(
     ))
 )  # fmt: skip
 # What is fetched as data, and not applied, is meant to be the newest.
-_DATA = re.compile(r"raw\.githubusercontent\.com/\S+\.(?:json|csv|txt|md|xml|tsv|geojson|parquet)\b")
+_DATA = re.compile(r"raw\.githubusercontent\.com/\S+\.(?:json|csv|txt|md|xml|tsv|geojson|parquet|pem|crt|cer|key|pub|asc|gpg|bin|dat)\b")
 _APPLIED = re.compile(r"\b(?:apply|create|replace|kubectl|helm|import|load|psql|mysql)\b|\|\s*\w*sh\b")
 # A line that is shown to somebody, as what is to be done: nothing is fetched there.
 _SHOWN = re.compile(

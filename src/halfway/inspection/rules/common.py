@@ -213,11 +213,14 @@ def is_no_stack(case: Case, _: Step | None) -> bool:
     return case.flow.format != "compose"
 
 
-def is_shown_twice(_: Case, step: Step | None) -> bool:
-    """Whether it is known that it is retried, that this adds a second one, and that somebody else than the own people would see it."""
+def is_shown_twice(case: Case, step: Step | None) -> bool:
+    """Whether it is known that it is retried, that this adds a second one, and that somebody else than the own people would see it.
+
+    Many nodes of n8n that go on after a failure hand it on as an answer like any other, which is not retried.
+    """
     if step is None or repeatability(step) is not Repeatable.NO or tells_team(step) or kinds(step) <= UNKNOWN_ONLY | QUEUED:
         return False  # whether a second start does harm is decided in what is started
-    return any(not one.guessed for one in retries(step))
+    return any(not one.guessed for one in retries(step)) and not (case.flow.format == "n8n" and step.on_error is not OnError.STOP)
 
 
 # ── what is said ──

@@ -10,7 +10,6 @@ from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
 from halfway.inspection.model import Kind, Mark, OnError, Repeat, Starting, Step
 from halfway.inspection.rules.common import (
-    UNKNOWN_ONLY,
     found,
     in_a_channel,
     is_by_hand,
@@ -44,6 +43,7 @@ BEHIND = "something was done before {what}, and something is still to be done af
 MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 _LOCAL = re.compile(r"(?:open|os\.\w+|shutil\.\w+|pathlib\.[\w.]+)\(|(?:which|rm|mv|cp|mkdir|ln|touch) ")  # the own machine does not hang
 _PAUSED = re.compile(r"(?i)(?<![a-z])paused?\b")  # a person lets it go on
+_OF_A_PERSON = re.compile(r"\b(?:userTask|manualTask)\b")  # it stands in a list of what somebody has to do
 SHORT = 3600.0  # seconds; who hangs no longer than that is missed soon enough
 
 
@@ -108,10 +108,6 @@ def _told(case: Case, untimed: Sequence[_Untimed]) -> Iterator[Finding]:
             )
 
 
-def _acts(step: Step) -> bool:
-    return outward(step) or step.opaque is not None
-
-
 def _is_missed_by_nobody(case: Case, step: Step) -> bool:
     """Whether a request is the last, and only says something in a channel, or the next start by the clock comes to the same end."""
     action = case.action(step)
@@ -125,13 +121,10 @@ def _is_shown(case: Case, step: Step | None) -> bool:
     """Whether it is known what hangs there, and something hangs on it: it is no message to the own people, and its failure counts."""
     if step is None:
         return False
-    if Mark.WAIT in step.marks and _PAUSED.search(step.quote):
+    if Mark.WAIT in step.marks and (_PAUSED.search(step.quote) or _OF_A_PERSON.search(step.quote)):
         return False
     if Mark.WAIT in step.marks:
-        # A task for somebody stands in a list; behind a mere check of what was typed in nothing is lost when nobody comes back to it.
-        known = case.flow.format != "bpmn"
-        acted = (one for one in case.ways.steps if (outward(one) and not kinds(one) <= UNKNOWN_ONLY) or (known and _acts(one)))
-        before = any(case.ways.is_after(one, step) for one in acted)
+        before = any(case.ways.is_after(one, step) for one in case.ways.steps if outward(one) or one.opaque is not None)
         return before and (any(True for _ in case.ways.after(step)) or bool(case.ways.failing(step)))
     if case.flow.triggers and not any(starts_it(one, step) for one in case.flow.triggers):
         return False

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
-from halfway.inspection.model import Step
-from halfway.inspection.rules.common import is_no_stack, outward
+from halfway.inspection.model import Fact, Step
+from halfway.inspection.rules.common import in_a_channel, is_no_stack, outward, tells_team
 
 INFERENCE = "A run that is started again may be another one than the first: what the quoted lines take comes from places that move."
 MOST_FACTS = 3
+_USES = re.compile(r"\buses:\s*[\"']?([\w.-]+)/\S+")
 _INSTALLS = re.compile(r"\b(?:curl|wget)\b(?!.*raw\.githubusercontent\.com)[^|]*\|\s*(?:sudo\s+)?(?:-\S+\s+)*(?:ba|z)?sh\b")
 
 
@@ -22,9 +23,20 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _is_shown(case: Case, step: Step | None) -> bool:
-    """Whether more is fetched than the installer of a tool, of which a script mostly wants the newest."""
+    """Whether more is fetched than a tool for a script and what the own people follow on purpose, and more than a message hangs on it."""
     facts = case.flow.moving[:MOST_FACTS]
-    return is_no_stack(case, step) and not (case.flow.format == "shell" and all(_INSTALLS.search(fact.quote) for fact in facts))
+    if not is_no_stack(case, step) or all(_is_own(fact, case) for fact in facts):
+        return False
+    if case.flow.format == "shell" and all(_INSTALLS.search(fact.quote) for fact in facts):
+        return False
+    return not all(tells_team(one) or in_a_channel(one) for one in case.ways.outward()) or not any(True for _ in case.ways.outward())
+
+
+def _is_own(fact: Fact, case: Case) -> bool:
+    """Whether it is an action of the own people: of the owner that the file names, or kept among the actions of a repository."""
+    used = _USES.search(fact.quote)
+    owners = case.flow.extra.get("owners", "").split()
+    return used is not None and (used[1].lower() in owners or "/.github/actions/" in used[0])
 
 
 RULE = Rule(
