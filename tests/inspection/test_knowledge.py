@@ -295,6 +295,8 @@ def test_a_command_that_sends_a_request_is_found_by_it(base: Knowledge, words: S
         ("changesets/action@v1", {}, "changesets.version", True),
         ("goreleaser/goreleaser-action@v6", {"args": "release --clean"}, "goreleaser.release", True),
         ("softprops/action-gh-release@v2", {}, "github.release.update", True),
+        ("tauri-apps/tauri-action@v0", {"tagName": "v1"}, "github.release.update", True),
+        ("tauri-apps/tauri-action@v0", {"args": "--debug"}, "inside", True),
         ("peter-evans/repository-dispatch@v3", {}, "github.dispatch", True),
         ("peter-evans/create-pull-request@v7", {}, "github.pull.update", True),
         ("slackapi/slack-github-action@v2", {}, "slack.message", True),
