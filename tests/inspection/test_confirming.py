@@ -255,3 +255,8 @@ jobs:
 )
 def test_what_moves_is_told_with_a_condition_where_that_is_meant(tmp_path: Path, uses: str, run: str, shown: bool) -> None:
     assert (findings(tmp_path, "a.yml", FOLLOWED.format(uses=uses, run=run))["R-41"].holds_if is None) is shown
+
+
+def test_a_message_of_a_job_goes_to_those_who_work_on_the_project(tmp_path: Path) -> None:
+    step = "- run: curl --retry 3 --retry-all-errors -d text=x https://api.telegram.org/bot$T/sendMessage\n"
+    assert findings(tmp_path, "a.yml", workflow(step))["R-01"].holds_if is not None

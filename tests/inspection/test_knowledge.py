@@ -205,6 +205,7 @@ def test_a_command_is_found_by_its_words(base: Knowledge, line: str, row: str, t
 @pytest.mark.parametrize(
     "line",
     [
+        "vercel build --prod",
         "npm publish --dry-run",
         "git push --dry-run",
         "git push -n",
@@ -263,6 +264,7 @@ def test_a_dry_run_that_is_switched_off_is_none(base: Knowledge) -> None:
         (["gh", "api", "repos/o/r/issues", "-f", "title=x"], "github.issue", "POST api.github.com"),
         (["gh", "api", "-X", "PUT", "/repos/{owner}/{repo}/pulls/7/merge"], "github.pull.merge", "PUT api.github.com"),
         (["gh", "api", "repos/o/r/releases"], "read", "GET api.github.com"),
+        (["vercel", "--prod"], "platform.deploy", "vercel --prod"),
         (["curl", "-d@x", "https://api.xero.com/api.xro/2.0/Contacts"], "xero.contact", "POST api.xero.com"),
         (["curl", "-d@x", "https://api.xero.com/api.xro/2.0/Invoices"], "xero.invoice", "POST api.xero.com"),
         (["gh", "api", "graphql", "-f", "query=x"], "graphql", "POST api.github.com"),

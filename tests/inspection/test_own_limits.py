@@ -282,3 +282,36 @@ def test_who_waits_for_others_does_nothing_when_it_begins(tmp_path: Path, comman
 @pytest.mark.parametrize(("uses", "moves"), [("acme/ship@main", True), ("acme/action-tmate@main", False)])
 def test_a_shell_to_look_for_a_fault_shapes_no_result(tmp_path: Path, uses: str, moves: bool) -> None:
     assert ("R-41" in told(tmp_path, "a.yml", workflow(f"- uses: {uses}\n- run: npm publish\n"))) is moves
+
+
+MIGRATES = """on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    {services}
+    steps:
+      - run: {command}
+        env:
+          DATABASE_URL: {url}
+"""
+
+
+@pytest.mark.parametrize(
+    ("services", "url", "command", "acts"),
+    [
+        ("services: {db: {image: 'postgres:16'}}", "x", "alembic upgrade head", False),
+        ("services: {db: {image: 'postgres:16'}}", "${{ secrets.PROD_DATABASE_URL }}", "alembic upgrade head", True),
+        ("services: {db: {image: 'postgres:16'}}", "x", "psql -h db.example -f all.sql", True),
+        ("services: {cache: {image: 'redis:7'}}", "x", "alembic upgrade head", True),
+        ("env: {A: b}", "postgresql://a:b@localhost:5432/shop", "npx prisma migrate deploy", False),
+        ("env: {A: b}", "postgresql://a:b@db.example:5432/shop", "npx prisma migrate deploy", True),
+    ],
+)
+def test_a_database_that_is_gone_with_the_job_is_nobodys(tmp_path: Path, services: str, url: str, command: str, acts: bool) -> None:
+    assert ("R-15" in told(tmp_path, FLOW, MIGRATES.format(services=services, url=url, command=command))) is acts
+
+
+@pytest.mark.parametrize(("version", "hangs"), [("beta", False), ("v1", True)])
+def test_a_limit_may_be_that_of_one_version(tmp_path: Path, version: str, hangs: bool) -> None:
+    step = f"- uses: anthropics/claude-code-action@{version}\n  with: {{anthropic_api_key: '${{{{ secrets.KEY }}}}'}}\n"
+    assert ("R-15" in told(tmp_path, FLOW, untimed(step))) is hangs

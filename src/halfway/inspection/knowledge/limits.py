@@ -24,8 +24,9 @@ def of_command(words: Sequence[str]) -> Limit | None:
 
 
 def of_use(action: str) -> Limit | None:
-    """Of an action of GitHub Actions, without its version."""
-    return _limits("uses").get((action.lower(),))
+    """Of an action of GitHub Actions, as it is in that version or in all."""
+    name = action.lower()
+    return _limits("uses").get((name,)) or _limits("uses").get((name.partition("@")[0],))
 
 
 @cache

@@ -220,6 +220,8 @@ def is_shown_twice(case: Case, step: Step | None) -> bool:
     """
     if step is None or repeatability(step) is not Repeatable.NO or tells_team(step) or kinds(step) <= UNKNOWN_ONLY | QUEUED:
         return False  # whether a second start does harm is decided in what is started
+    if case.flow.format == "github-actions" and in_a_channel(step):
+        return False  # it is the channel of those who work on the project
     return any(not one.guessed for one in retries(step)) and not (case.flow.format == "n8n" and step.on_error is not OnError.STOP)
 
 

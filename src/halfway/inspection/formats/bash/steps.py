@@ -148,7 +148,10 @@ def _effect(command: Command, frame: Frame) -> Effect | None:
         return None
     if frame.passing and (said.only_here(words) or said.to_this_machine(words)):
         return None  # the machine is gone when the job ends
-    return knowledge.command(words)
+    effect = knowledge.command(words)
+    if frame.passing and "database" in frame.extra and effect is not None and effect.action.startswith("db.") and not said.to_a_host(words):
+        return None  # it is gone with the job, too
+    return effect
 
 
 def _step(command: Command, script: Script, frame: Frame, told: str) -> Step:

@@ -250,6 +250,11 @@ def to_this_machine(words: Sequence[str]) -> bool:
     return list(words[:2]) in (["docker", "exec"], ["podman", "exec"]) or any(_BESIDE.search(word) for word in words[1:])
 
 
+def to_a_host(words: Sequence[str]) -> bool:
+    """Whether a command names the database that it speaks to."""
+    return any(word.startswith(("-h", "--host", "--url", "--dbname=")) or "://" in word for word in words[1:])
+
+
 def asks_about_itself(words: Sequence[str]) -> bool:
     """Whether a program is only asked where it is, for its version or its help, or for what is in a file, or only tries."""
     if words[0] == "command" and words[1:2] in (("-v",), ("-V",)):

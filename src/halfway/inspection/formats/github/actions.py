@@ -105,7 +105,7 @@ def action(step: Node, uses: str, inputs: Mapping[str, Node], frame: Frame) -> I
         return
     made = _step(step, uses, frame)
     if made.timeout is None:
-        limit = of_use(told(uses))
+        limit = of_use(uses)
         made = replace(made, timeout=None if limit is None else limit.seconds)
     if effect is None:
         opaque = Unread(uses, UNKNOWN_ACTION, made.span) if doubtful(step, uses, frame) else None

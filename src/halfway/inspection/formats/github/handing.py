@@ -37,6 +37,8 @@ _LOOKS = re.compile(
 _BUILDS = re.compile(r"(?i)^\W*(?:build|compile)\b")
 _OUTPUTS = re.compile(r"\bsteps\.([\w-]+)\.outputs\.([\w-]+)")
 _OF_RUN = re.compile(r"\bsecrets\.GITHUB_TOKEN\b|\bgithub\.token\b")
+# The address of a database on the machine of the job, which is gone with it.
+_DATABASE_HERE = re.compile(r"(?i)\b(?:postgres|mysql|mariadb|mongodb|sqlserver|mssql)[\w+]*:/*\S*\b(?:localhost|127\.0\.0\.1)\b")
 _TOKEN = re.compile(r"\bsecrets\.|\bgithub\.token\b")
 _AND_MORE = re.compile(r"(?i)(?:\b(?:and|then)\b|[&+,/>→])\W*(?:deploy|publish|release|push|upload|send|notif|create|merge|promot|tag)")
 _WORKS_OUT = re.compile(r"(?i)^\W*(?:get|generate|calculate|compute|determine|look up|find|fetch|read|resolve|extract|parse|detect)\b")
@@ -74,6 +76,8 @@ def how_far(step: Node, job: Job) -> dict[str, str]:
     """The marks of a step that prepares or cannot do anything outside, and of one that gets no key at all."""
     found = {"prepares": "true"} if _only_examines(step, job) or shut_in(job) else {}
     given = (job.node.get("env"), job.root.get("env"))
+    if any(_DATABASE_HERE.search(text) for node in (step.get("env"), *given) for text in _all(node)):
+        found["database"] = "here"
     return (
         found if _is_let_in(step, job) or any(_TOKEN.search(text) for node in given for text in _all(node)) else found | {"keyless": "true"}
     )

@@ -25,6 +25,11 @@ _CLUSTER = re.compile(
 )
 _EXAMPLE = re.compile(r"\bcp\s+\S*\.env\.(?:example|sample|test|ci)\s+\S*\.env\b")  # what it names stands beside it on the machine
 _DOCKER_AWAY = re.compile(r"DOCKER_HOST|\bdocker context\b|\bssh://|--context\b|\bdocker (?:-H|--host)\b")
+# A database that a job starts beside itself, unless a secret names another one.
+_DATABASE = re.compile(
+    r"(?i)(?:^|/)(?:postg\w+|pgvector|timescale\w*|mysql|mariadb|percona|mongo|mssql\S*|clickhouse\S*|cockroach\w*)(?:[:@/-]|$)"
+)
+_DATABASE_AWAY = re.compile(r"(?i)\bsecrets\.\w*(?:database|db_|_db|dsn|postgres|pg_|mysql|mongo|prisma|supabase|neon)\w*")
 _OF_THE_START = re.compile(r"\bgithub\.(?:ref\b|ref_type\b|event_name\b)")
 MOST_NEEDED = 50  # jobs whose conditions are passed on
 MOST_CALLS = 4  # workflows within one another
@@ -196,6 +201,11 @@ def _extra(job: Job, matrix: Node) -> dict[str, str]:
     names = " ".join(name for owner in (job.root, job.node) for name, _ in owner.get("env").items())
     if not _DOCKER_AWAY.search(f"{sources(job.node)} {sources(job.root.get('env'))} {names}"):
         found["docker"] = "here"
+    services = [one.get("image").text or one.text for _, one in job.node.get("services").items()]
+    if any(_DATABASE.search(image) for image in services) and not _DATABASE_AWAY.search(
+        f"{sources(job.node)} {sources(job.root.get('env'))}"
+    ):
+        found["database"] = "here"
     steps = " ".join(step.get("run").text for step in job.node.get("steps").each())
     if _EXAMPLE.search(steps) and not has_secret(job.node, job.root.get("env")):
         found["local"] = "true"
