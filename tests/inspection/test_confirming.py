@@ -195,6 +195,10 @@ MATRIX = "${{ matrix.python }}"
         ("3.9", "3.10", "env: {A: b}", False),
         ("3.9, 3.10", "3.9", "env: {A: b}", True),
         ("3.9, 3.10", MATRIX, "if: always()", True),
+        ("3.9, 3.10", MATRIX, "if: failure()", True),
+        ("3.9, 3.10", MATRIX + "\n        continue-on-error: true", "env: {A: b}", True),
+        ("3.9, 3.10", MATRIX + "\n        if: github.event_name == 'release'", "env: {A: b}", True),
+        ("3.9, 3.10", MATRIX + "\n        continue-on-error: false", "env: {A: b}", False),
     ],
 )
 def test_what_a_job_that_never_passes_is_waited_for_with_is_told_so(

@@ -518,6 +518,7 @@ def test_a_step_that_asks_what_started_it_is_not_broken() -> None:
         ('[ -n "${{ github.event.release.name }}" ]', False),
         ('[ "${{ github.event.release.name }}" != "" ]', False),
         ('[ -n "$NOTES" ]', True),
+        ('[ -n "${{ secrets.TOKEN }}" ]', True),
     ],
 )
 def test_a_script_that_asks_whether_a_field_was_brought_is_not_broken(asks: str, broken: bool) -> None:

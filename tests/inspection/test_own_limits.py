@@ -66,8 +66,11 @@ SERVICE = """services:
 """
 
 
-def untimed(step: str) -> str:
-    return workflow(step).replace("    timeout-minutes: 9\n", "")
+DAILY = "on: {schedule: [{cron: '0 4 * * *'}]}\n"
+
+
+def untimed(step: str, on: str = "on: push\n") -> str:
+    return workflow(step).replace("    timeout-minutes: 9\n", "").replace("on: push\n", on)
 
 
 def ssh(more: str = "") -> str:
@@ -98,7 +101,10 @@ PAIRS = [
     ("R-15", FLOW, untimed("- run: gcloud builds submit .\n"), untimed("- run: gcloud app deploy web\n")),
     ("R-15", FLOW, untimed("- run: gcloud run deploy web\n"), untimed("- run: gcloud app deploy web\n")),
     ("R-15", FLOW, untimed("- run: npm publish\n"), untimed("- run: pnpm publish\n")),
-    ("R-15", FLOW, untimed("- run: cargo publish\n"), untimed("- run: twine upload a\n")),
+    ("R-15", FLOW, untimed("- run: gcloud run deploy web\n"), untimed("- run: gcloud run jobs execute web --wait\n")),
+    ("R-15", FLOW, untimed("- run: kubectl apply -f a.yml\n"), untimed("- run: kubectl apply --wait -f a.yml\n")),
+    ("R-15", FLOW, untimed("- run: git push\n", DAILY), untimed("- run: git push\n", DAILY + "concurrency: one\n")),
+    ("R-15", FLOW, untimed("- run: gh issue comment 1 -b a\n"), untimed("- run: gh issue comment 1 -b a\n- run: ./deploy.sh $KEY\n")),
     ("R-15", "dag.py", CALLS.format("boto3.client('s3').put_object(Bucket='a', Key='b', Body=day)"),
      CALLS.format("requests.post('https://shop.example/orders', json=day)")),
     ("R-36", "a.sh", "#!/bin/bash\nset -e\n# as in db://user:PASS@host.example\nnpm publish\n",
@@ -209,6 +215,8 @@ def test_a_text_for_people_fetches_nothing(tmp_path: Path) -> None:
     text = "- uses: ncipollo/release-action@v1\n  with:\n    {}: |\n      curl https://raw.githubusercontent.com/acme/shop/main/i.sh | sh\n"
     assert "R-41" not in told(tmp_path / "a", FLOW, workflow(text.format("body")))
     assert "R-41" in told(tmp_path / "b", FLOW, workflow(text.format("script")))
+    assert "R-41" in told(tmp_path / "c", FLOW, workflow(text.format("build-contexts")))
+    assert "R-41" in told(tmp_path / "d", FLOW, workflow("- { uses: acme/release@main, with: { body: hello } }\n- run: npm publish\n"))
 
 
 @pytest.mark.parametrize(("needs", "moves"), [("env: {A: b}", False), ("needs: lint", True)])
@@ -228,6 +236,11 @@ INSTALLER = "curl -LsSf https://astral.sh/uv/install.sh | sh"
         (f'ssh web "{INSTALLER}"', True, False),
         ("ICON=https://raw.githubusercontent.com/acme/shop/main/bell.png", False, False),
         ("curl https://raw.githubusercontent.com/acme/shop/main/bell.png -o a.png", False, False),
+        ("curl -o i.sh \\\n  https://raw.githubusercontent.com/acme/shop/main/i\nbash i.sh", True, True),
+        ("oc apply -f https://raw.githubusercontent.com/acme/shop/main/deploy.yaml", True, True),
+        ("SHIP=https://raw.githubusercontent.com/acme/shop/main/ship.sh", True, True),
+        (f'echo "$({INSTALLER})"', True, False),
+        (f'ssh login01 "{INSTALLER}"', True, False),
     ],
 )
 def test_an_installer_is_no_part_of_what_a_script_does(tmp_path: Path, line: str, told_of: bool, shown: bool) -> None:
@@ -237,7 +250,10 @@ def test_an_installer_is_no_part_of_what_a_script_does(tmp_path: Path, line: str
     assert (bool(found), any(one.holds_if is None for one in found)) == (told_of, shown)
 
 
-@pytest.mark.parametrize(("tool", "shown"), [("Bash(git push:*)", True), ("Glop(*)", False), ("mcp__shop__generate_types", False)])
+@pytest.mark.parametrize(
+    ("tool", "shown"),
+    [("Bash(git push:*)", True), ('Glop(*)", "Bash(git push:*)', True), ("Glop(*)", False), ("mcp__shop__generate_types", False)],
+)
 def test_a_tool_that_nobody_knows_is_told_with_a_condition(tmp_path: Path, tool: str, shown: bool) -> None:
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude/settings.json").write_text(f'{{"permissions": {{"allow": ["{tool}"]}}}}')
@@ -272,7 +288,17 @@ def test_a_mere_system_does_the_same_in_every_version(tmp_path: Path, image: str
     assert ("R-41" in told(tmp_path, "job.yaml", text)) is moves
 
 
-@pytest.mark.parametrize(("command", "again"), [("celery -A shop beat", False), ("celery -A shop call shop.pay", True)])
+@pytest.mark.parametrize(
+    ("command", "again"),
+    [
+        ("celery -A shop beat", False),
+        ("celery -A shop call shop.pay", True),
+        ("celery -A worker call shop.pay", True),
+        ("gunicorn shop:app", False),
+        ("python /app/charge_all.py --log /var/log/gunicorn/x.log", True),
+        ('sh -c "python charge_all.py && gunicorn shop:app"', True),
+    ],
+)
 def test_who_waits_for_others_does_nothing_when_it_begins(tmp_path: Path, command: str, again: bool) -> None:
     text = f"services:\n  a:\n    image: shop/app:1\n    restart: always\n    command: {command}\n    environment: [KEY=$KEY]\n"
     found = told(tmp_path, "compose.yml", text)

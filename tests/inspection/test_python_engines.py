@@ -360,6 +360,11 @@ TASK = "SimpleHttpOperator(task_id='{0}', method='PUT', endpoint='/{0}'{1})"
     [
         SEVERAL.format(TASK.format("a", ", dag=first"), TASK.format("b", ", dag=second")),
         SEVERAL.format("with first:\n    " + TASK.format("a", ""), "with second:\n    " + TASK.format("b", "")),
+        SEVERAL.format("with first:\n    " + TASK.format("a", ""), "with first:\n    " + TASK.format("b", ", dag=second")),
+        SEVERAL.replace("second =", "first =").format(TASK.format("a", ", dag=first"), TASK.format("b", ", dag=first")),
+        SEVERAL.replace('second = DAG("second", schedule="@hourly")', 'with DAG("second") as second:').format(
+            TASK.format("a", ", dag=first"), "    with TaskGroup('g') as g:\n        " + TASK.format("b", "")
+        ),
     ],
 )
 def test_each_graph_of_a_file_has_its_own_tasks(text: str) -> None:

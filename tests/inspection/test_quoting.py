@@ -63,6 +63,10 @@ def test_a_secret_is_taken_out_and_noticed(text: str) -> None:
     assert holds_secret(text)
 
 
+def test_an_open_key_beside_a_secret_acquits_nobody() -> None:
+    assert holds_secret(f"curl -H 'Authorization: Bearer {KEY}' https://shop.example/indexnow")
+
+
 def test_a_key_behind_another_is_taken_out_too() -> None:
     key = "-----BEGIN RSA PRIVATE KEY-----MIIEabc"
     assert "MIIE" not in quoted(f"get {key}/x={key}/desk")
@@ -203,6 +207,8 @@ PASSWORDS_OF_WORDS = [
     f'curl -u "bob":{WORD} https://x.example',
     f'http -a "bob":{WORD} POST x.example',
     f"http -a bob:{WORD} POST x.example",
+    f"hey -a bob:{WORD} https://x.example",
+    f'["http", "-a", "bob:{WORD}"]',
 ]
 
 

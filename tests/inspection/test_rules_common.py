@@ -104,6 +104,16 @@ def test_what_is_done_only_after_a_failure_does_not_follow_a_success() -> None:
     assert names(ways.failing(a)) == ["back", "told"]
 
 
+def test_what_a_circle_leads_to_first_is_not_behind_its_gate() -> None:
+    pay, ask, send, log = step("pay", 10), step("ask", 11), step("send", 12), step("log", 13)
+    circle = (*edges("pay", "ask", "send"), edge("ask", "pay"))
+    for ways in (
+        Ways(flow(pay, ask, send, edges=circle)),
+        Ways(flow(pay, ask, send, log, step("end", 14), edges=(*circle, edge("log", "end")))),
+    ):
+        assert names(ways.behind(ask)) == ["send"]
+
+
 def test_a_unit_that_is_entered_only_after_a_failure_is_done_in_its_order() -> None:
     a, b1, b2 = step("a", 10, unit="a"), step("b1", 20, unit="b"), step("b2", 21, unit="b")
     ways = Ways(flow(a, b1, b2, edges=(edge("a", "b1", When.ERROR),)))

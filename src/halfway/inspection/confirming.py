@@ -13,9 +13,10 @@ UNREACHED = "{what} is reached at all: what is before it sets up Python 3.1, as 
 def with_condition(case: Case, rule: Rule, finding: Finding) -> Finding:
     """The finding with the condition that its rule has for such a sentence, unless the file shows at this step that it is met."""
     step, text = case.steps.get(finding.step), rule.holds_if.get(finding.inference.text)
-    if step is not None and "unreached" in step.extra:
-        why = step.extra["unreached"]
-        return replace(finding, holds_if=Said(REFUSED if "/" in why else UNREACHED, {**finding.inference.params, "action": why}))
-    if text is None or (rule.shown is not None and rule.shown(case, step)):
-        return finding
-    return replace(finding, holds_if=Said(text, finding.inference.params))
+    params = finding.inference.params
+    own = None if text is None or (rule.shown is not None and rule.shown(case, step)) else Said(text, params)
+    why = "" if step is None else step.extra.get("unreached", "")
+    reached = Said(UNREACHED if why == "python" else REFUSED, {**params, "action": why}) if why else None
+    if own is not None and reached is not None:
+        return replace(finding, holds_if=Said("{one}, and {other}", {"one": reached, "other": own}))
+    return replace(finding, holds_if=reached or own)

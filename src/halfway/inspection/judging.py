@@ -231,10 +231,7 @@ def _approved(case: Case) -> frozenset[str]:
     """The steps that somebody who is named in the file lets pass: at the step itself, or at one before it that does nothing else."""
     effects = {step.id for step in outward(case.flow)}
     gates = [step for step in case.flow.steps if step.gate is not None and step.gate.visible]
-    behind = (
-        (gate, [] if gate.id in effects else [one for one in case.ways.after(gate) if case.ways.is_behind(gate, one)]) for gate in gates
-    )
-    return frozenset(step.id for gate, later in behind for step in (gate, *later))
+    return frozenset(step.id for gate in gates for step in (gate, *(() if gate.id in effects else case.ways.behind(gate))))
 
 
 def _limits_of(step: Step, *, approved: bool) -> Iterator[Reason]:

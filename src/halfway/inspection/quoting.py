@@ -28,7 +28,7 @@ _HERE = re.compile(r"^(?:localhost|127\.[\d.]+|0\.0\.0\.0|\[::1?\]|[\w-]+|host\.
 _STANDS_IN = re.compile(
     r"(?i)your|example|change|replace|placeholder|dummy|sample|fake|test|demo|local|insert|here|xxx|\*\*|\.\.\.|password|passwd|secret|token|_key|-key"
 )
-_MADE_UP = re.compile(r"(?i)your|example|placeholder|xxx|change[-_ ]?me|replace[-_ ]?(?:me|this|with)")
+_MADE_UP = re.compile(r"(?i)your|example|placeholder|xxx|change[-_ ]?me|replace[-_ ]?(?:me|this|with)|secret_key_token")
 _REFERENCE = re.compile(r"(?i)^(?:arn:|op:|vault|file:|https?:|projects/|[./~@-])|^[a-z_][\w-]*(?:\.[a-z_][\w-]*)+$")
 
 
@@ -69,11 +69,10 @@ def safe(text: str) -> str:
 def holds_secret(text: str) -> bool:
     """Whether a literal secret stands in the text; an address is none, nor is what stands in for one or opens only this machine."""
     text = text[:LONGEST_LINE]
-    if _OPEN_KEYS.search(text):
-        return False
     if any(not _MADE_UP.search(match[0]) for match in BY_FORM.finditer(text)):
         return True
-    if any(_is_secret(match[1]) for match in (*_KEPT_BY_NAME.finditer(_without_comment(text)), *_VALUE_IN_QUERY.finditer(text))):
+    in_query = () if _OPEN_KEYS.search(text) else _VALUE_IN_QUERY.finditer(text)
+    if any(_is_secret(match[1]) for match in (*_KEPT_BY_NAME.finditer(_without_comment(text)), *in_query)):
         return True
     return any(
         match["user"] != match["password"] and not _HERE.match(match["host"]) and not _stands_in(match["password"])

@@ -20,7 +20,7 @@ BY_FORM = re.compile(
         r"(?<![A-Za-z0-9])sk-[\w-]{16,}",
         r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])",
         r"AIza[\w-]{30,}",
-        r"(?<![A-Za-z0-9_])(?:ntn|secret)_[A-Za-z0-9]{20,}",
+        r"(?<![A-Za-z0-9])(?:ntn|secret)_\w{20,}",
         r"glpat-[\w-]{16,}",
         r"(?<![A-Za-z0-9])SG\.[\w-]{16,}\.[\w-]{16,}",
         r"(?<![A-Za-z0-9])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
@@ -99,10 +99,10 @@ _OPTION = re.compile(
     rf"|auth|bearer|oauth2-bearer|credentials?|cookie|otp|key)(?:\s+|=|[\"']\s*,\s*)){_VALUE}"
 )
 _LOGIN = re.compile(
-    r"(?P<lead>(?<![\w-])(?:-u|-U|--user|--proxy-user|--auth)(?:\s*|=|[\"']?\s*,\s*)[\"']?)(?P<value>(?!\d+:\d+(?!\S))[^\s:\"'`/,-][^\s:\"'`/]*:[^\s\"'`]*)"
+    r"(?P<lead>(?<![\w-])(?:-u|-U|-a|--user|--proxy-user|--auth)(?:\s*|=|[\"']?\s*,\s*)[\"']?)(?P<value>(?!\d+:\d+(?!\S))[^\s:\"'`/,-][^\s:\"'`/]*:[^\s\"'`]*)"
 )
 _QUOTED_LOGIN = re.compile(
-    rf"(?P<lead>(?<![\w-])(?:-u|-U|--user|--proxy-user|--auth)(?:\s*|=)(?:\"[^\s:\"]{{1,80}}\"|'[^\s:']{{1,80}}'|[^\s:\"'`/,-][^\s:\"'`/]{{0,80}}):){_VALUE}"
+    rf"(?P<lead>(?<![\w-])(?:-u|-U|-a|--user|--proxy-user|--auth)(?:\s*|=)(?:\"[^\s:\"]{{1,80}}\"|'[^\s:']{{1,80}}'|[^\s:\"'`/,-][^\s:\"'`/]{{0,80}}):){_VALUE}"
 )
 # The password is told by its place among the others: `auth=("bob", "…")`, `smtp.login(USER, "…")`.
 _ONE = r"\s{0,20}[rbfu]?(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|[^\s\"'(),\[]{1,80}(?:[(\[][^()\[\]\n]{0,80}[)\]])?)\s{0,20},\s{0,20}[rbfu]?"
@@ -113,6 +113,7 @@ _IN_CALL = re.compile(
 _ALONE = re.compile(
     rf"(?P<lead>\b(?:\w+_)?auth\s{{0,20}}=\s{{0,20}}[(\[]\s{{0,20}}[rbfu]?)(?P<value>{_QUOTED})(?=\s{{0,20}},\s{{0,20}}(?:''|\"\"))"
 )
+_COPIES = re.compile(r"\b(?:rsync|scp|cp|chown|tar|ls)\b[^\n|;&]*$")
 _NEAR = r"[^\n|;&]{0,200}?"
 _SHORT = tuple(
     re.compile(rf"(?P<lead>\b(?:{programs})\b{_NEAR}\s{option}){_VALUE}")
@@ -127,7 +128,6 @@ _SHORT = tuple(
         ("redis-cli", r"-a\s+"),
         (r"ldap\w+", r"-w\s+"),
         ("lftp", r"-u\s+"),
-        ("http|https|xh|xhs", r"-a\s+(?:\"[^\"\s:]{1,80}\":|'[^'\s:]{1,80}':)?"),
         ("curl|http|https|xh", r"-b\s+"),
         (r"(?:gh|glab|wrangler|doppler) (?:secrets?|variables?)|aws ssm put-parameter", r"(?:-b|--body|--value)[\s=]+"),
         ("kubectl|oc", r"--from-literal[\s=]+[\"']?[\w.-]+="),
@@ -147,7 +147,11 @@ def hidden(text: str) -> str:
     text = _USER.sub(lambda found: _shown_user(found[0]), text)
     text = OF_PERSONS.sub(HIDDEN, BY_FORM.sub(HIDDEN, _OPEN_DOOR.sub(rf"\1{HIDDEN}", text)))
     text = _HEADER.sub(_header, _IN_QUERY.sub(_placed, text))
-    for pattern in (*_SHORT, _LOGIN, _QUOTED_LOGIN, _ALONE, _IN_CALL, _OPTION, _ASSIGNED):
+    for pattern in _SHORT:
+        text = pattern.sub(_placed, text)
+    for pattern in (_LOGIN, _QUOTED_LOGIN):
+        text = pattern.sub(lambda found: found[0] if _is_copied(found) else _placed(found), text)
+    for pattern in (_ALONE, _IN_CALL, _OPTION, _ASSIGNED):
         text = pattern.sub(_placed, text)
     text = _STORES.sub(lambda found: _PAIR.sub(_placed, found[0]), text)
     return _IN_QUOTES.sub(lambda found: HIDDEN if _is_jumbled(found[0]) else found[0], _RUN.sub(_run, text))
@@ -172,6 +176,14 @@ def _placed(found: re.Match[str]) -> str:
     if HIDDEN in inner or not inner or _is_reference(inner, literal=sign == "'") or _is_count(found["lead"], inner):
         return found[0]
     return f"{found['lead']}{sign}{HIDDEN}{sign if sign and value.endswith(sign) and len(value) > 1 else ''}"
+
+
+def _is_copied(found: re.Match[str]) -> bool:
+    """Whether it is the place that something is copied from: `rsync -a host:/srv`."""
+    return (
+        re.match(r"-a\b", found["lead"]) is not None
+        and _COPIES.search(found.string[max(0, found.start() - 80) : found.start()]) is not None
+    )
 
 
 def _is_count(lead: str, value: str) -> bool:

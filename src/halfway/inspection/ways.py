@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 
 from halfway.inspection.model import Edge, Flow, Mark, Step, When
 
@@ -21,6 +22,7 @@ class Ways:
         self._entered = frozenset(edge.after for edge in flow.edges)
         self._next = self._in_units(flow)
         self._after: dict[str, tuple[Step, ...]] = {}
+        self._behind: dict[str, tuple[Step, ...]] = {}
         self._ids_after: dict[str, frozenset[str]] = {}
         self._failing: dict[str, tuple[Step, ...]] = {}
         self._ids_failing: dict[str, frozenset[str]] = {}
@@ -45,22 +47,34 @@ class Ways:
             self._ids_after[step.id] = frozenset(one.id for one in self.after(step))
         return other.id in self._ids_after[step.id]
 
-    def is_behind(self, gate: Step, step: Step) -> bool:
-        """Whether whoever comes to the step has come past the gate: also where a circle leads from the one to the other and back."""
-        if not self.is_after(gate, step):
-            return False
-        if not self.is_after(step, gate):
-            return True
-        firsts = [one for one in self.steps if not self.entered(one)] or list(self.steps[:1])
-        waiting, seen = [one for one in firsts if one is not gate], {gate.id, *(one.id for one in firsts)}
+    def behind(self, gate: Step) -> tuple[Step, ...]:
+        """What the gate comes before: all that is done later, but for what a circle leads to first, before it comes to the gate."""
+        if gate.id not in self._behind:
+            free = self._ids_from(self._entries, frozenset({gate.id}))
+            self._behind[gate.id] = tuple(one for one in self.after(gate) if one.id not in free or not self.is_after(one, gate))
+        return self._behind[gate.id]
+
+    @cached_property
+    def _entries(self) -> tuple[Step, ...]:
+        """Where the flow begins; a circle that nothing leads into begins at its first step."""
+        found = [one for one in self.steps if not self.entered(one)]
+        reached = self._ids_from(found, frozenset())
+        for one in self.steps:
+            if one.id not in reached:
+                found.append(one)
+                reached |= self._ids_from([one], reached)
+        return tuple(found)
+
+    def _ids_from(self, starts: Sequence[Step], closed: frozenset[str]) -> frozenset[str]:
+        """The ids of what is reached, the starts as well, without passing what is closed."""
+        seen, waiting = set(closed), [one for one in starts if one.id not in closed]
+        seen |= {one.id for one in waiting}
         while waiting:
-            one = waiting.pop()
-            if one is step:
-                return False
-            following = [after for after in self.following(one) if after.id not in seen]
-            seen |= {after.id for after in following}
-            waiting += following
-        return True
+            for one in self.following(waiting.pop()):
+                if one.id not in seen:
+                    seen.add(one.id)
+                    waiting.append(one)
+        return frozenset(seen - closed)
 
     def failing(self, step: Step) -> tuple[Step, ...]:
         """What is done when the step has failed, along the edges that say so."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from halfway.inspection.formats import Given
-from halfway.inspection.formats.bash.words import asks_about_itself, ends_by_itself, own_timeout
+from halfway.inspection.formats.bash.words import asks_about_itself, ends_by_itself, gives_up, own_timeout
 from halfway.inspection.formats.commands import Command, commands
 from halfway.inspection.formats.wording import bearing, opaque_effect
 from halfway.inspection.model import Bearing, Edge, Effect, Fact, Identity, Kind, Mark, OnError, Receiver, Repeater, Span, Step, Unread
@@ -120,7 +120,7 @@ def _steps(line: Line, command: Command, given: Given, around: Around) -> Iterat
         opaque=unread,
         marks=around.marks,
         facts=around.facts,
-        extra=around.extra | _said_of(command, script),
+        extra=around.extra | _said_of(command, script) | ({"gives_up": "true"} if gives_up(command.words) else {}),
     )
 
 

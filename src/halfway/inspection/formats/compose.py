@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from halfway.inspection.formats import Given, Reader
 from halfway.inspection.formats.command_steps import Around, Line, in_order, program_of, steps_of
@@ -30,11 +31,11 @@ _TESTS = re.compile(
 )
 _DEFAULT = re.compile(r"\$\{\w+:?-([^{}]*)\}")
 _STAYS = re.compile(r"(?i)(?:^|[\s_./-])(?:agent|server|daemon|listener|proxy|gateway|gotenberg|tika)s?(?:$|[\s_./-])")
-# Programs that take up what others hand them, and do nothing on their own account when they begin.
-_WAITS = re.compile(
-    r"\bcelery\b.*\b(?:worker|beat|flower)\b|\b(?:gunicorn|uvicorn|hypercorn|daphne|sidekiq|dramatiq|huey_consumer|php-fpm|supervisord)\b"
-    r"|\brq worker\b|\b(?:next|nuxt) start\b|\brails s(?:erver)?\b|\bflask run\b|\bstreamlit run\b|\bmanage\.py runserver\b"
-)
+# Programs that take up what others hand them.
+_WAITING = frozenset({
+    "gunicorn", "uvicorn", "hypercorn", "daphne", "sidekiq", "dramatiq", "huey_consumer", "huey_consumer.py", "php-fpm", "supervisord",
+})  # fmt: skip
+_WAITS = re.compile(r"^(?:rq worker|(?:next|nuxt) start|rails s(?:erver)?|flask run|streamlit run|(?:python3? )?manage\.py runserver)\b")
 _OFELIA = re.compile(r"^ofelia\.(job-(?:exec|run|local|service-run))\.([\w.-]+)\.([\w-]+)$")
 
 
@@ -119,6 +120,21 @@ def _is_server(service: Node) -> bool:
     return _SERVERS.search(_image(service)) is not None and all(word.startswith(("-", "/", "$")) or "." in word for word in words)
 
 
+def _only_waits(service: Node) -> bool:
+    """Whether all that it starts waits for others; the clock of Celery only hands on what is due."""
+    ran = [one.words for found in _started(service) for one in found if not one.harmless]
+    return bool(ran) and all(_waits(words) for words in ran)
+
+
+def _waits(words: Sequence[str]) -> bool:
+    name = PurePosixPath(words[0]).name
+    if name == "celery":
+        valued = {"-A", "--app", "-b", "--broker", "--workdir", "--result-backend"}
+        own = (one for place, one in enumerate(words) if place and not one.startswith("-") and words[place - 1] not in valued)
+        return next(own, "") in ("worker", "beat", "flower")
+    return name in _WAITING or _WAITS.match(" ".join((name, *words[1:3]))) is not None
+
+
 def _is_test(service: Node) -> bool:
     """Whether it only runs tests or checks the text of programs, and has nothing to reach out with."""
     if any(service.get(key) for key in ("environment", "env_file", "secrets")):
@@ -193,7 +209,7 @@ def _steps(source: Source, name: str, service: Node, given: Given, first: int) -
         any(service.get(key) for key in ("ports", "expose", "healthcheck"))
         or _SERVERS.search(image)
         or _STAYS.search(f"{name} {place.text}")
-        or _WAITS.search(" ".join(one.text for one in place.each()))
+        or _only_waits(service)
     ):
         extra["serves"] = "true"  # it waits for others; what has work of its own comes to an end
     program = "" if service.get("entrypoint") else program_of(_image(service))

@@ -20,8 +20,8 @@ from halfway.inspection.source import Node, Source, Unreadable
 
 _OF_BOTH = frozenset({"id", "name", "if", "env", "with", "continue-on-error", "timeout-minutes", "working-directory", "shell"})
 _ASKS_SECRETS, _STRINGS = re.compile(r"(?<![\w.-])secrets\s*[.\[]"), re.compile(r"'[^']*'")
-_OWNER = re.compile(r"(?:github\.repository(?:_owner)?\s*==\s*['\"]|\brepository:\s*|\bghcr\.io/)([A-Za-z\d][\w-]*)\b")
-_FOR_PEOPLE = re.compile(r"(?i)body|text|message|notes|description|comment|payload|title")
+_OWNER = re.compile(r"github\.repository(?:_owner)?\s*==\s*['\"]([A-Za-z\d][\w-]*)\b")
+_FOR_PEOPLE = re.compile(r"(?i)^(?:[\w-]*[-_])?(?:body|text|message|notes|description|comment|payload|title)$")
 _MAY_BE = re.compile(r"^[ \t]*[\"']?(?:jobs|runs)[\"']?\s*:", re.MULTILINE)
 
 
@@ -144,12 +144,17 @@ def _idle_lines(jobs: Sequence[Unit], by_unit: Mapping[str, Sequence[Draft]], so
             waiting += needs.get(name, ())
     idle = [unit.node.span for unit in jobs if unit.name not in counts and unit.node.span.file == source.path]
     steps = (step for unit in jobs for step in unit.node.get("steps").each() if step.span.file == source.path)
-    idle += [node.span for step in steps for key, node in step.get("with").items() if _FOR_PEOPLE.search(key)]
+    idle += [
+        node.span
+        for step in steps
+        for key, node in step.get("with").items()
+        if _FOR_PEOPLE.search(key) and node.span.line > step.get("uses").span.line
+    ]
     return {number for span in idle for number in range(span.line, max(span.line, span.end) + 1)}
 
 
 def _owners(source: Source) -> dict[str, str]:
-    """Whose the repository is, as far as conditions and the names of images tell it."""
+    """Whose the repository is, as far as conditions tell it."""
     named = dict.fromkeys(one.lower() for one in _OWNER.findall(source.text))
     return {"owners": " ".join(named)} if named else {}
 

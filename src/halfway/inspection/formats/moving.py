@@ -11,28 +11,30 @@ from halfway.inspection.source import Source
 MOST = 5
 _LONGEST = 2_000
 _COMMENT = re.compile(r"^\s*#|\s#\s")
+_RAW = r"raw\.githubusercontent\.com/[\w.-]+/[\w.-]+/(?:refs/heads/)?(?:main|master|HEAD)/"
 _MOVES = re.compile(
     "|".join((
         r"\buses:\s*[\"']?(?!\./|\S*\btmate@|\S+/\.github/workflows/)[\w./-]+@(?:main|master|latest|develop|HEAD)\b",
         r"\bimage:\s*[\"']?(?!\S*[A-Z])[\w.-]+(?:[/:][\w.-]+)*:latest\b(?!@sha256:)",
         r"/releases/latest/download/",
-        # Its program is fetched, or applied; a picture, or a text that names it, is none.
-        r"(?i:\b(?:curl|wget|iwr|irm|source|kubectl|helm|bash|sh)\b.*)raw\.githubusercontent\.com/[\w.-]+/[\w.-]+/(?:refs/heads/)?(?:main|master|HEAD)/"
-        r"(?!\S+\.(?:png|jpe?g|gif|svg|ico|webp)\b)",
+        # Without a command that fetches or applies it what is named there must be a program; a picture is none.
+        rf"(?i:\b(?:curl|wget|iwr|irm|source|kubectl|oc|helm|deno|bash|sh)\b.*){_RAW}(?!\S+\.(?:png|jpe?g|gif|svg|ico|webp)\b)",
+        rf"{_RAW}\S+\.(?:sh|bash|py|ps1|js|ts|ya?ml|tf|service)\b",
         r"\b(?:curl|wget)\b[^|]*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b",
         r"\b(?:npx|dlx|bunx)\s+(?:-\S+\s+)*[@\w./-]+@latest\b",
     ))
 )  # fmt: skip
 # What is fetched as data, and not applied, is meant to be the newest.
-_DATA = re.compile(r"raw\.githubusercontent\.com/\S+\.(?:json|csv|txt|md|xml|tsv|geojson|parquet|pem|crt|cer|key|pub|asc|gpg|bin|dat)\b")
+_DATA = re.compile(r"raw\.githubusercontent\.com/\S+\.(?:json|csv|txt|md|xml|tsv|geojson|parquet|pem|crt|cer|pub|asc|gpg)\b")
 _APPLIED = re.compile(r"\b(?:apply|create|replace|kubectl|helm|import|load|psql|mysql)\b|\|\s*\w*sh\b")
 # A line that is shown to somebody, as what is to be done: nothing is fetched there.
 _SHOWN = re.compile(
-    r"(?:^|[\s;&|({])(?:echo|printf|\w*(?:log|msg|info|warn|err|error|die|fail|usage|hint|print)\w*)\s+(?:-\w+\s+)*[\"'][^\"']*$"
+    r"(?:^|[\s;&|({])(?:(?:log|print|echo|msg|say)(?:_\w+)?|printf|info|warn(?:ing)?|err(?:or)?|die|fail|usage|hint|note"
+    r"|\w+_(?:error|warn|info|log|msg|fail|die))\s+(?:-\w+\s+)*[\"'](?:(?!\$\(|`)[^\"'])*$"
 )
-# Without a tag an image is the latest; elsewhere than among containers `image` may be anything.
 # A mere system, of which every version does the same few things.
 _SYSTEM = re.compile(r"\bimage:\s*[\"']?(?:docker\.io/)?(?:library/)?(?:busybox|alpine|debian|ubuntu)(?::latest)?[\"']?\s*$")
+# Without a tag an image is the latest; elsewhere than among containers `image` may be anything.
 _UNTAGGED = re.compile(r"^\s*(?:-\s+)?image:\s*[\"']?[\w.-]+(?:/[\w.-]+)*[\"']?\s*$")
 
 
@@ -46,9 +48,12 @@ def moving(source: Source, containers: Span | None = None, passed_over: Collecti
     for number in range(first, last + 1):
         line = source.line(number)
         said = _COMMENT.split(line, maxsplit=1)[0] if len(line) <= _LONGEST else ""
+        before = source.line(number - 1).rstrip() if number > first else ""
+        before = before[:-1][:_LONGEST] if before.endswith("\\") else ""  # one command over two lines
+        said = before + said
         if _DATA.search(said) and not _APPLIED.search(said):
             continue
-        moves = _MOVES.search(said)
+        moves = next((one for one in _MOVES.finditer(said) if one.end() > len(before)), None)
         if _SYSTEM.search(said) or (moves is not None and _SHOWN.search(said[: moves.start()])):
             continue
         if number not in passed_over and len(found) < MOST and (moves or (containers is not None and _UNTAGGED.match(said))):

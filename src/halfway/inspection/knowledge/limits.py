@@ -12,10 +12,11 @@ from halfway.inspection.knowledge.rows import table
 
 @dataclass(frozen=True)
 class Limit:
-    """After how many seconds it ends by itself, and the options that say otherwise."""
+    """After how many seconds it ends by itself, and the options that say otherwise; of each request, or of all that it does."""
 
     seconds: float
     options: tuple[str, ...] = ()
+    request: bool = False
 
 
 def of_command(words: Sequence[str]) -> Limit | None:
@@ -32,4 +33,7 @@ def of_use(action: str) -> Limit | None:
 @cache
 def _limits(of: str) -> Mapping[tuple[str, ...], Limit]:
     told: Mapping[str, Mapping[str, Any]] = table("limits")[of]
-    return {tuple(name.lower().split()): Limit(float(one["seconds"]), tuple(one.get("options", ()))) for name, one in told.items()}
+    return {
+        tuple(name.lower().split()): Limit(float(one["seconds"]), tuple(one.get("options", ())), bool(one.get("request")))
+        for name, one in told.items()
+    }

@@ -39,7 +39,7 @@ SECOND = "a second {what} does harm, and nothing that stands elsewhere keeps it 
 DELIVERED = "the sender delivers an event again, and a second {what} does harm"
 """... and of what only a sender would repeat."""
 
-_CHANNELS = ("github.comment", "slack.", "discord.", "teams.", "googlechat.", "mattermost.", "sns.", "chat.")
+_CHANNELS = ("github.comment", "slack.", "discord.", "teams.", "googlechat.", "mattermost.", "sns.")
 IMAGE = re.compile(r"\b(?:docker|buildx|podman|crane|skopeo|ko|jib)\b|build-push")
 """An image that is published: one more takes nothing from anybody."""
 
@@ -104,6 +104,12 @@ def tells_team(step: Step) -> bool:
 def in_a_channel(step: Step) -> bool:
     """Whether it says something where several read along, as in Slack or below a pull request."""
     return step.effect is not None and step.effect.action.startswith(_CHANNELS)
+
+
+def to_the_project(case: Case, step: Step) -> bool:
+    """Whether a workflow of a repository says something where those read along who work on it."""
+    chats = step.effect is not None and step.effect.action.startswith("chat.")
+    return case.flow.format == "github-actions" and (in_a_channel(step) or chats)
 
 
 def is_apart(step: Step, notice: Step) -> bool:
@@ -220,8 +226,8 @@ def is_shown_twice(case: Case, step: Step | None) -> bool:
     """
     if step is None or repeatability(step) is not Repeatable.NO or tells_team(step) or kinds(step) <= UNKNOWN_ONLY | QUEUED:
         return False  # whether a second start does harm is decided in what is started
-    if case.flow.format == "github-actions" and in_a_channel(step):
-        return False  # it is the channel of those who work on the project
+    if to_the_project(case, step):
+        return False
     return any(not one.guessed for one in retries(step)) and not (case.flow.format == "n8n" and step.on_error is not OnError.STOP)
 
 

@@ -34,7 +34,7 @@ def check(case: Case) -> Iterator[Finding]:
 def _severity(step: Step) -> Severity:
     if step.guard is not None:
         return Severity.MEDIUM
-    # One image or release more takes nothing from anybody, and can be deleted.
+    # One image more takes nothing from anybody, and can be deleted.
     return Severity.BLOCKER if kinds(step) & {Kind.PUBLISH, Kind.GIT} and not IMAGE.search(told(step)) else Severity.HIGH
 
 

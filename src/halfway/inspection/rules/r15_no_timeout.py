@@ -20,6 +20,7 @@ from halfway.inspection.rules.common import (
     outward,
     starts_it,
     tells_team,
+    to_the_project,
     told,
 )
 
@@ -54,11 +55,11 @@ def check(case: Case) -> Iterator[Finding]:
     idle = not any(True for _ in case.ways.outward())  # nothing but the wait itself is open
     for step in case.ways.steps:
         waits = Mark.WAIT in step.marks
-        if step.timeout is not None or not step.timeout_known or not (waits or outward(step)):
+        if step.timeout is not None or not step.timeout_known or "gives_up" in step.extra or not (waits or outward(step)):
             continue
         if by_hand and not waits and is_command(step):
             continue
-        if not waits and (_LOCAL.match(told(step)) or _is_missed_by_nobody(case, step)):
+        if not waits and _LOCAL.match(told(step)):
             continue
         if step.ends_after is None:
             merges = step.effect is not None and step.effect.repeat is Repeat.MERGES
@@ -69,10 +70,11 @@ def check(case: Case) -> Iterator[Finding]:
             meant = waits and bool(step.extra.get("endless"))
             # Who waits before anything else has begun has left nothing halfway.
             first = waits and Mark.IN_LOOP not in step.marks and not any(case.ways.is_after(one, step) for one in case.ways.steps)
-            severity = Severity.LOW if harmless or by_hand or named or idle or meant or first else Severity.MEDIUM
+            said = not waits and in_a_channel(step) and not _is_followed(case, step)
+            severity = Severity.LOW if harmless or by_hand or named or idle or meant or first or said else Severity.MEDIUM
             paused = waits and _PAUSED.search(step.quote) is not None
             untimed.append(_Untimed(step, PAUSE if paused else WAIT if waits else BY_HAND if by_hand else EFFECT, severity))
-        elif step.ends_after > SHORT:
+        elif step.ends_after > SHORT and not _is_missed_by_nobody(case, step):
             untimed.append(_Untimed(step, ENGINE, Severity.LOW))
     yield from _told(case, untimed)
 
@@ -93,7 +95,7 @@ def _told(case: Case, untimed: Sequence[_Untimed]) -> Iterator[Finding]:
         units.add(one.step.unit)
     for text, of_more in _MORE.items():
         alike = [one for one in untimed if one.text == text]
-        gravest = sorted(alike, key=lambda one: (-one.severity, not _is_shown(case, one.step)))
+        gravest = sorted(alike, key=lambda one: (not _is_shown(case, one.step), -one.severity))
         if gravest:
             # Of what is limited as a whole, as a job is, one stands for all.
             of_units: dict[str, Step] = {}
@@ -109,12 +111,14 @@ def _told(case: Case, untimed: Sequence[_Untimed]) -> Iterator[Finding]:
 
 
 def _is_missed_by_nobody(case: Case, step: Step) -> bool:
-    """Whether a request is the last, and only says something in a channel, or the next start by the clock comes to the same end."""
+    """Whether a request is the last, keeps no next run waiting, and only tells the own people, or that next run comes to the same end."""
     action = case.action(step)
-    if action is None or action.lasting or _is_followed(case, step):
+    if action is None or action.lasting or Mark.IN_LOOP in step.marks or _is_followed(case, step):
+        return False
+    if any(not one.cancels and one.unit in ("", step.unit) for one in case.flow.guards):
         return False
     by_clock = Starting.SCHEDULE in {one.kind for one in case.flow.triggers} and repeatability(step) is Repeatable.PROVEN
-    return tells_team(step) or in_a_channel(step) or by_clock
+    return tells_team(step) or to_the_project(case, step) or by_clock
 
 
 def _is_shown(case: Case, step: Step | None) -> bool:
@@ -143,7 +147,7 @@ def _may_hang(case: Case, step: Step) -> bool:
 
 
 def _is_followed(case: Case, step: Step) -> bool:
-    return any(outward(one) and not tells_team(one) for one in case.ways.after(step))
+    return any((outward(one) or one.opaque is not None) and not tells_team(one) for one in case.ways.after(step))
 
 
 def _is_done_anew(case: Case, step: Step) -> bool:

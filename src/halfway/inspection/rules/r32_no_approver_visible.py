@@ -49,7 +49,7 @@ def check(case: Case) -> Iterator[Finding]:
     ways = case.ways
     steps = [step for step in ways.outward() if _is_for_people(step)]
     gated = [step for step in ways.steps if step.gate is not None]
-    let_pass = {one.id for gate in gated for one in (gate, *ways.after(gate)) if one is gate or ways.is_behind(gate, one)}
+    let_pass = {one.id for gate in gated for one in (gate, *ways.behind(gate))}
     free = [step for step in steps if step.id not in let_pass]
     if not free:
         yield from _unnamed(ways, steps, gated)
@@ -72,10 +72,11 @@ def _is_answer(flow: Flow, step: Step) -> bool:
 
 
 def _unnamed(ways: Ways, steps: list[Step], gated: list[Step]) -> Iterator[Finding]:
+    behind = [(gate, {step.id for step in ways.behind(gate)}) for gate in gated]
     for step in steps:
         if Mark.WAIT in step.marks or _is_mild(step) or _is_nobodys(step):
             continue  # it is itself the question, or nobody asks about it
-        gates = [one.gate for one in gated if one.gate is not None and (one is step or ways.is_behind(one, step))]
+        gates = [one.gate for one, later in behind if one.gate is not None and (one is step or step.id in later)]
         if gates and not any(gate.visible or gate.approver for gate in gates):
             asked = any(gate.kind == "approval" for gate in gates)
             yield found(RULE.id, Severity.LOW, step, ASKED if asked else UNNAMED, place(gates[0].span, *ways.steps))

@@ -33,8 +33,8 @@ def check(case: Case) -> Iterator[Finding]:
         elif severity is not None:
             yield found(RULE.id, severity, step, BOUNDED if bounded else ENDLESS, *step.facts)
     for severity, steps in allowed.items():  # a list of what is allowed is one thing to look at
-        first, *others = steps
-        names = list(dict.fromkeys(told(one) for one in steps))
+        first, *others = sorted(steps, key=lambda one: not _is_known(case, one))  # whose condition would be that of all
+        names = list(dict.fromkeys(told(one) for one in (first, *others)))
         what = ", ".join(names[:MOST_FACTS]) + (f" (+{len(names) - MOST_FACTS})" if len(names) > MOST_FACTS else "")
         yield found(RULE.id, severity, first, ALLOWED, *first.facts, *(line(one) for one in others[:MOST_FACTS]), what=what)
 

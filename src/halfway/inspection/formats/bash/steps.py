@@ -177,7 +177,8 @@ def _step(command: Command, script: Script, frame: Frame, told: str) -> Step:
         condition=_condition(command, frame),
         needs_output_of=frame.needs,
         marks=frozenset({Mark.IN_LOOP}) if looped else frozenset(),
-        extra={name: value for name, value in frame.extra.items() if name != "limit" or not own},
+        extra={name: value for name, value in frame.extra.items() if name != "limit" or not own}
+        | ({"gives_up": "true"} if said.gives_up(command.words) else {}),
     )
 
 

@@ -93,10 +93,14 @@ _MODULES = frozenset({
 })  # fmt: skip
 # In the lines of any language that a shell hands to its interpreter.
 _SENDS = re.compile(
-    r"\b(?:requests|httpx|axios|session|client|http)\.(?:post|put|patch|delete)\b|\burlopen\([^)]*,|\bRequest\([^)]*(?:data|method)\s*="
-    r"|\bfetch\([^)]*\bmethod\b|\bsmtplib\b|\bnodemailer\b|\bNet::HTTP::(?:Post|Put|Patch|Delete)\b|\bboto3\b|\bCURLOPT_POST"
-    r"|(?i:\bexecute(?:many)?\(\W*(?:insert|update|delete|drop|alter|create|truncate)\b)"
+    r"\b(?:requests|httpx|axios|session|client|http)\.(?:post|put|patch|delete)\b|\brequests\.request\(\s*[\"'](?i:post|put|patch|delete)\b"
+    r"|\burlopen\([^)]{0,200},|\bRequest\([^)]{0,200}(?:data|method)\s*=|\bfetch\(.{0,200}\bmethod\b|\bsmtplib\.\w+\(|\bnodemailer\.\w+\("
+    r"|\bNet::HTTP::(?:Post|Put|Patch|Delete)\b|\bboto3\.(?:client|resource)\(|\bCURLOPT_POST"
+    r"|(?i:\bexecute(?:many)?\(\W{0,20}(?:insert|update|delete|drop|alter|create|truncate)\b)",
+    re.DOTALL,
 )
+_LONGEST_INLINE = 20_000  # letters that are read
+_CODE_OPTIONS = {"python": ("-c",), "php": ("-r",)}  # of the others it is -e
 _INTERPRETERS = frozenset({"bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "php"})
 _STARTERS = frozenset({"java", "rake", "artisan"})
 # A program that nobody knows, told to do what goes outside.
@@ -317,7 +321,7 @@ def own_retry(words: Sequence[str]) -> tuple[int | None, bool] | None:
 def own_timeout(words: Sequence[str]) -> float | None:
     """The longest time that a request may take, or a tool that has a limit of its own."""
     limit = of_command((_base(words[0]), *words[1:]))
-    if limit is not None:
+    if limit is not None and not limit.request:
         told = next((_after(words, place) for place, word in enumerate(words) if word.partition("=")[0] in limit.options), "")
         return _length(told) or limit.seconds
     for place, word in enumerate(words):
@@ -328,6 +332,12 @@ def own_timeout(words: Sequence[str]) -> float | None:
         if word == "--timeout" and (own := _length(_after(words, place))) is not None:
             return own
     return None
+
+
+def gives_up(words: Sequence[str]) -> bool:
+    """Whether the tool gives up what it waits for when that does not come."""
+    limit = of_command((_base(words[0]), *words[1:]))
+    return limit is not None and limit.request and "--wait" not in words
 
 
 def _after(words: Sequence[str], place: int) -> str:
@@ -385,11 +395,12 @@ def fed(words: Sequence[str], followers: Sequence[Sequence[str]]) -> Program | N
 
 def acts_inline(words: Sequence[str], input: str) -> bool:
     """Whether an interpreter is given lines of another language that send or change something: `python -c …`, `node - <<EOF`."""
-    name = _base(words[0])
-    if not re.fullmatch(r"python[\d.]*|node|deno|bun|ruby|perl|php", name):
+    name = re.match(r"(python|node|deno|bun|ruby|perl|php)[\d.]*$", _base(words[0]))
+    if name is None:
         return False
-    code = next((words[place + 1] for place, word in enumerate(words[:-1]) if word in ("-c", "-e", "-r", "--eval", "-pe", "-ne")), "")
-    return _SENDS.search(code or input) is not None
+    options = _CODE_OPTIONS.get(name[1], ("-e", "--eval", "-pe", "-ne"))
+    code = next((words[place + 1] for place, word in enumerate(words[:-1]) if word in options), "")
+    return _SENDS.search((code or input)[:_LONGEST_INLINE]) is not None
 
 
 def _target_of(words: Sequence[str], told: str) -> Program | None:

@@ -106,7 +106,9 @@ def action(step: Node, uses: str, inputs: Mapping[str, Node], frame: Frame) -> I
     made = _step(step, uses, frame)
     if made.timeout is None:
         limit = of_use(uses)
-        made = replace(made, timeout=None if limit is None else limit.seconds)
+        if limit is not None and limit.request:
+            made = replace(made, extra={**made.extra, "gives_up": "true"})
+        made = replace(made, timeout=None if limit is None or limit.request else limit.seconds)
     if effect is None:
         opaque = Unread(uses, UNKNOWN_ACTION, made.span) if doubtful(step, uses, frame) else None
         extra = {**made.extra, **given_secret(step)} if opaque is not None else made.extra

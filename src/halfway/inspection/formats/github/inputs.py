@@ -16,9 +16,9 @@ _VERSION = re.compile(r"(?i)version|tag|ref|release")
 _WORDS = frozenset({"body", "text", "message", "description"})
 _ASKS_START = re.compile(r"event_name|github\.event\b")
 _BY_BOT = re.compile(r"(?:^|&&|\{\{)\s*github\.(?:triggering_)?actor\s*==\s*'[\w-]+\[bot\]'")  # who starts it by hand is none
-_START = re.compile(
-    r"(?i)event_name|-[nz]\s+[\"']?\$\{\{|\$\{\{[^}]*\}\}[\"']?\s*(?:==?|!=)\s*(?:\"\"|'')"
-)  # or whether it has brought the value
+_START = re.compile(r"(?i)event_name")
+# Whether that value has come.
+_BROUGHT = re.compile(r"-[nz]\s+[\"']?\$\{\{([^}]*)\}\}|\$\{\{([^}]*)\}\}[\"']?\s*(?:==?|!=)\s*(?:\"\"|'')")
 _OPENS = re.compile(r"(?:if|case)\b")
 _WAY = re.compile(r"(?:if|elif|case)\b")
 _CLOSES = re.compile(r"(?:^|[;\s])(?:fi|esac)$")
@@ -55,7 +55,9 @@ def _unused(root: Node, source: Source) -> Iterator[Broken]:
         return
     for name, node in inputs.items():
         if not re.search(rf"\binputs(?:\.{re.escape(name)}\b(?![-\w])|\[['\"]{re.escape(name)}['\"]\])", source.text):
-            yield Broken(name, source.fact(node.span), required=node.get("required").value is True)
+            yield Broken(
+                name, source.fact(node.span), required=node.get("required").value is True or node.get("type").text in ("choice", "boolean")
+            )
 
 
 def _instead(unused: list[Broken], root: Node, source: Source) -> Iterator[Broken]:
@@ -116,18 +118,18 @@ def _replaced(expression: str, step: Node) -> bool:
 
 def _behind_a_question(run: str) -> frozenset[str]:
     """The expressions of a script that it comes to only after it has asked what started it, as in an `if` or behind an `&&`."""
-    every, asked = list[str](), list[bool]()
+    every, asked = list[str](), list[set[str]]()  # of each `if` the values that it asks for, and "" where it asks for the event
     free = set[str]()
     for line in run.split("\n"):
         words = line.split("#", 1)[0].strip()
         if _OPENS.match(words):
-            asked.append(False)
+            asked.append(set())
         if asked and _WAY.match(words):
-            asked[-1] = asked[-1] or _START.search(words) is not None
+            asked[-1] |= {(one[1] or one[2]).strip() for one in _BROUGHT.finditer(words)} | ({""} if _START.search(words) else set())
         for expression in expressions(line):
             every.append(expression)
             before = line.split("${{" + expression + "}}", 1)[0]
-            if not any(asked) and not _START.search(before):
+            if not any("" in one or expression.strip() in one for one in asked) and not _START.search(before):
                 free.add(expression)
         if asked and _CLOSES.search(words):
             asked.pop()

@@ -63,6 +63,7 @@ class Calling:
     condition: str = ""
     gate: Gate | None = None
     files: tuple[str, ...] = ()
+    unreached: str = ""  # why none of its jobs ever begins: an action that GitHub refuses, or "python"
     limited: bool = True  # whether a limit of time can stand here; the steps of an action get that of the job that uses it
     follows: Follows = field(default_factory=Follows, compare=False)
 
@@ -78,9 +79,9 @@ def units(calling: Calling) -> list[Unit]:
     halted: dict[str, str] = {}  # why a job never passes
     for name in _order(needs):
         before, job = needs[name], jobs[name]
-        waits = when(job.node.get("if").text) is not When.ALWAYS
-        unreached = _refused(job) or next((halted[one] for one in before if waits and halted.get(one)), "")
-        halted[name] = unreached or _fails(job)
+        waits = when(job.node.get("if").text) is When.SUCCESS
+        unreached = calling.unreached or _refused(job) or next((halted[one] for one in before if waits and halted.get(one)), "")
+        halted[name] = unreached or ("python" if _fails(job) else "")
         happened = any(acted.get(need, False) for need in before)
         done[name] = [] if never(job.node.get("if").text) else list(_unit(job, before, calling, happened, unreached))
         acted[name] = happened or any(happens(unit.drafts) for unit in done[name])
@@ -93,14 +94,17 @@ def _refused(job: Job) -> str:
     return next((one for one in used if _REFUSED.match(one)), "")
 
 
-def _fails(job: Job) -> str:
-    """What the job cannot do, so that nothing that waits for it begins."""
-    return "python 3.1" if any(_asks_for_no_python(step, job) for step in job.steps.values()) else ""
+def _fails(job: Job) -> bool:
+    """Whether the job ends with a failure each time, so that nothing that waits for it begins."""
+    passed_over = job.node.get("continue-on-error")
+    never_fails = bool(passed_over) and passed_over.value is not False
+    return not never_fails and any(_asks_for_no_python(step, job) for step in job.steps.values())
 
 
 def _asks_for_no_python(step: Node, job: Job) -> bool:
     """Whether it sets up Python 3.1, as which 3.10 is read without quotes: there is none for it to find."""
-    if not step.get("uses").text.startswith("actions/setup-python@") or step.get("continue-on-error"):
+    passed_over = step.get("if").there or (step.get("continue-on-error").there and step.get("continue-on-error").value is not False)
+    if passed_over or not step.get("uses").text.startswith("actions/setup-python@"):
         return False
     wanted = step.get("with", "python-version")
     of_matrix = _OF_MATRIX.fullmatch(wanted.text.strip())
@@ -236,7 +240,7 @@ def _called(job: Job, frame: Frame, before: tuple[str, ...], calling: Calling) -
     inputs = {name: node.get("default").text for name, node in root.get("on", "workflow_call", "inputs").items()} | given
     inner = Calling(
         fill(root, inputs), source, calling.given, calling.broken, f"{job.unit}/", frame.repeaters, frame.condition, frame.gate,
-        (*calling.files, calling.source.path), follows=calling.follows,
+        (*calling.files, calling.source.path), frame.extra.get("unreached", ""), follows=calling.follows,
     )  # fmt: skip
     for unit in units(inner):
         yield unit if unit.needs else replace(unit, needs=before)

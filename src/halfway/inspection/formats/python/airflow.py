@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from halfway.inspection.formats.python import operators
@@ -53,7 +53,6 @@ class Dag:
     defaults: Mapping[str, ast.expr] = field(default_factory=dict[str, ast.expr])
     unread: bool = False  # whether there are defaults, or arguments of the graph itself, that cannot be seen
     handed: bool = False  # whether there are such arguments of the graph itself
-    variable: str = ""  # that holds it
 
     def option(self, task: Task, name: str) -> ast.expr | None:
         """An option of a task; one that it does not have itself is that of all."""
@@ -76,7 +75,7 @@ def dags(module: Module) -> Iterator[Dag]:
                 if isinstance(item.context_expr, ast.Call) and _is_dag(item.context_expr, top):
                     yield _dag(item.context_expr, top, node.body, "")
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _is_dag(node.value, top):
-            yield replace(_dag(node.value, top, module.tree.body, ""), variable=_variable(node))
+            yield _dag(node.value, top, module.tree.body, "")
     for name, function in module.functions.items():
         for called, decorator in decorated(function, top):
             if called.startswith("airflow") and called.rpartition(".")[2] == "dag":
@@ -201,21 +200,38 @@ def _variable(node: ast.AST) -> str:
 
 
 def _of_others(dag: Dag) -> set[int]:
-    """The calls that another graph of the file says are its own: `dag=other`, or within `with other`."""
+    """The calls that another graph of the file says are its own: by `dag=other`, or else within `with other`."""
     every = list(statements(dag.module.tree.body))
-    made = (node for node in every if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call))
-    others = {_variable(node) for node in made if isinstance(node.value, ast.Call) and _is_dag(node.value, dag.frame)} - {dag.variable, ""}
-    if not dag.variable or not others:
+    graphs = {node.lineno for node in every if isinstance(node, ast.Call) and _is_dag(node, dag.frame)}
+    if len(graphs) == 1:
         return set()
-    theirs: set[int] = set()
+    held: list[tuple[str, int]] = []  # by the names that hold them, in the order of the file
     for node in every:
-        if isinstance(node, ast.With) and any(
-            isinstance(one.context_expr, ast.Name) and one.context_expr.id in others for one in node.items
-        ):
-            theirs |= {id(part) for part in statements(node.body) if isinstance(part, ast.Call)}
-        elif isinstance(node, ast.Call) and isinstance(given := keyword(node, "dag"), ast.Name) and given.id in others:
-            theirs.add(id(node))
-    return theirs
+        pairs = [(node.targets[0], node.value)] if isinstance(node, ast.Assign) else []
+        pairs += [(one.optional_vars, one.context_expr) for one in node.items if one.optional_vars] if isinstance(node, ast.With) else []
+        held += [(name.id, made.lineno) for name, made in pairs if isinstance(name, ast.Name) and made.lineno in graphs]
+
+    def graph_of(given: ast.expr | None) -> int:
+        """The line of the graph that is made or named there; 0: none."""
+        if isinstance(given, ast.Call) and given.lineno in graphs:
+            return given.lineno
+        name = given.id if isinstance(given, ast.Name) else ""
+        return next((line for one, line in reversed(held) if given is not None and one == name and line <= given.lineno), 0)
+
+    owners = dict(_owned(dag.module.tree.body, 0, graph_of))
+    return {call for call, line in owners.items() if line and line != dag.call.lineno}
+
+
+def _owned(body: Iterable[ast.AST], around: int, graph_of: Callable[[ast.expr | None], int]) -> Iterator[tuple[int, int]]:
+    """Each call with the line of the graph that it says it is of, or that the innermost `with` names."""
+    for node in body:
+        within = around
+        if isinstance(node, ast.With):
+            within = next((line for item in node.items if (line := graph_of(item.context_expr))), around)
+        elif isinstance(node, ast.Call):
+            yield id(node), graph_of(keyword(node, "dag")) or around
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            yield from _owned(ast.iter_child_nodes(node), within, graph_of)
 
 
 def _as_task(call: ast.Call, variable: str, dag: Dag) -> Task | None:
