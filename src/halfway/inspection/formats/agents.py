@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from halfway.inspection.formats import Given, Reader
-from halfway.inspection.formats.bash.words import program
+from halfway.inspection.formats.bash.programs import program
 from halfway.inspection.formats.command_steps import Around, Line, steps_of
 from halfway.inspection.formats.commands import commands
 from halfway.inspection.formats.tool_hints import effect_of_tool, hints_of, is_dump

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from halfway.inspection.formats.bash.programs import plain
 from halfway.inspection.formats.bash.script import Command, Script
-from halfway.inspection.formats.bash.words import plain
 
 _KEPT = frozenset({"--mirror", "--bare"})  # a copy that is made to be kept
 _PASSING = ("/tmp/", "/var/tmp/", "$TMPDIR/", "$RUNNER_TEMP/")

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from halfway.inspection.formats.bash import read
+from halfway.inspection.formats.bash import programs, read
 from halfway.inspection.formats.bash import words as said
 from halfway.inspection.formats.bash.evidence import guard, kept, notice, told, written_down
 from halfway.inspection.formats.bash.frame import Frame
@@ -69,14 +69,14 @@ def _drafts(command: Command, script: Script, frame: Frame, origins: Origins) ->
             _acting(_step(command, script, frame, effect.told), effect, command, script, frame=frame, origins=origins), command, frame
         )
         return
-    fed = said.fed(command.words, command.followers)
-    program = fed or (None if said.is_guessed(command.words) and _makes_file(command) else said.program(command.words))
+    fed = programs.fed(command.words, command.followers)
+    program = fed or (None if programs.is_guessed(command.words) and _makes_file(command) else programs.program(command.words))
     if (effect is None or fed is not None) and program is not None and not said.asks_about_itself(command.words):
         yield from _programs(program, command, script, frame)
         return
     mark = written_down(command)
     step = _step(command, script, frame, " ".join(command.words[:3]))
-    if effect is None and said.acts_inline(command.words, command.input):
+    if effect is None and programs.acts_inline(command.words, command.input):
         unread = Unread(quoted(command.words[0], 80), INLINE, step.span, at_hand=True)
         yield _draft(replace(step, opaque=unread, extra={**step.extra, "written": "here"}), command, frame)
         return
@@ -123,8 +123,8 @@ def _in_a_folder(word: str, command: Command, origins: Origins) -> str:
     match = _BEHIND.match(word)
     if match is None:
         return word
-    programs = {f"{value}{match[3]}".rsplit("/", 1)[-1] for value in origins.either(match[1] or match[2], command.line)}
-    return programs.pop() if len(programs) == 1 else word
+    found = {f"{value}{match[3]}".rsplit("/", 1)[-1] for value in origins.either(match[1] or match[2], command.line)}
+    return found.pop() if len(found) == 1 else word
 
 
 def _split(text: str) -> list[str]:
@@ -309,7 +309,7 @@ class _Found:
     why: str  # what is said where it is not followed
 
 
-def _programs(program: said.Program, command: Command, script: Script, frame: Frame) -> Iterator[Draft]:
+def _programs(program: programs.Program, command: Command, script: Script, frame: Frame) -> Iterator[Draft]:
     """A script of the project is followed if it was given or is written out here; everything else cannot be read from here."""
     step = _step(command, script, frame, program.told)
     found = _given(program, frame) or _written(program, command, script, frame)
@@ -323,9 +323,9 @@ def _programs(program: said.Program, command: Command, script: Script, frame: Fr
         except Unreadable:
             why = NOT_SHELL
     # Whoever says that a step prepares or checks something says more than the name of the program, as `check-release.sh`.
-    quiet = "prepares" in step.extra or not said.outward(program.reference, keyless="keyless" in step.extra)
+    quiet = "prepares" in step.extra or not programs.outward(program.reference, keyless="keyless" in step.extra)
     extra = {name: value for name, value in step.extra.items() if name != "handed" or quiet}
-    if command.words[0] in ("source", ".") and not said.outward(program.reference):
+    if command.words[0] in ("source", ".") and not programs.outward(program.reference):
         extra["handed"] = "nothing"  # it brings settings and functions; what calls these is told by itself
     if frame.passing and "handed" in extra:
         extra["gone"] = "true"  # without a secret it can only work on a machine that is gone afterwards
@@ -334,7 +334,7 @@ def _programs(program: said.Program, command: Command, script: Script, frame: Fr
     yield _draft(replace(step, opaque=Unread(program.reference, why, step.span, at_hand=why != NOT_GIVEN), extra=extra), command, frame)
 
 
-def _given(program: said.Program, frame: Frame) -> _Found | None:
+def _given(program: programs.Program, frame: Frame) -> _Found | None:
     source = frame.given.beside(frame.source, program.reference)
     if source is None:
         return None
@@ -342,13 +342,13 @@ def _given(program: said.Program, frame: Frame) -> _Found | None:
     return _Found(source.text, source.path, source, lambda line, end: Span(source.path, line, end), shell, OTHER_KIND)
 
 
-def _written(program: said.Program, command: Command, script: Script, frame: Frame) -> _Found | None:
+def _written(program: programs.Program, command: Command, script: Script, frame: Frame) -> _Found | None:
     """The here-document that the script has written into the very file, last before it starts it."""
-    name = said.plain(program.reference)
+    name = programs.plain(program.reference)
     for before in reversed(script.commands[: command.number]):
         files = [*before.writes, *(before.words[1:] if before.words[0] == "tee" else ())]
-        if before.input and any(said.plain(file) == name for file in files):
-            shell = program.shell or said.is_shell(command.words) or said.is_shell_text(before.input)
+        if before.input and any(programs.plain(file) == name for file in files):
+            shell = program.shell or programs.is_shell(command.words) or programs.is_shell_text(before.input)
             first = before.line
 
             def place(line: int, end: int, first: int = first) -> Span:
@@ -358,7 +358,7 @@ def _written(program: said.Program, command: Command, script: Script, frame: Fra
     return None
 
 
-def _followed(script: Script, found: _Found, program: said.Program, step: Step, command: Command, *, frame: Frame) -> Iterator[Draft]:
+def _followed(script: Script, found: _Found, program: programs.Program, step: Step, command: Command, *, frame: Frame) -> Iterator[Draft]:
     """The steps of another text, done within this step."""
     inner = replace(
         frame,

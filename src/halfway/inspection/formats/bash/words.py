@@ -1,11 +1,9 @@
-"""What the words of a command say about it: whether it only looks, is done again by itself, has a key, or is a program of the project."""
+"""What the words of a command say about it: whether it only looks, where it goes, is done again by itself, ends by itself or has a key."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice, takewhile
 
 from halfway.inspection.knowledge.limits import of_command
 from halfway.inspection.source import whole
@@ -57,110 +55,27 @@ _KEY_OPTIONS = (
     "--message-deduplication-id",
     "--request-id",
 )
-_RUNNERS = frozenset(
-    {
-        "bash",
-        "sh",
-        "zsh",
-        "source",
-        ".",
-        "python",
-        "python3",
-        "node",
-        "ruby",
-        "perl",
-        "php",
-        "deno",
-        "bun",
-        "tsx",
-        "ts-node",
-        "npx",
-        "bunx",
-        "uv",
-        "poetry",
-    }
-)
-_MANY = frozenset({"nx", "turbo", "lerna"})  # builders that run one target in several packages
-_BUILDERS = _MANY | {"make", "just", "task", "npm", "pnpm", "yarn", "bun", "rake", "invoke", "nox", "tox", "mage"}
 _TRIES = re.compile(r"--?dry-?run(?:=(?!none|false|0).*)?|--snapshot|--help")
-_TAKE_VALUES = frozenset({"--base", "--head", "--scope", "--filter", "--projects", "--exclude", "-C", "--dir", "--prefix"})
-_ORDERS = _MANY | {"run", "exec", "run-many", "affected"}  # what stands before the target
-_MODULES = frozenset({
-    "pip", "pytest", "build", "venv", "virtualenv", "http", "json", "compileall", "unittest", "mypy", "ruff", "black", "isort", "flake8",
-    "twine", "coverage", "tox", "nox", "ensurepip", "site", "zipfile", "tarfile", "timeit", "pdb", "doctest", "sphinx", "mkdocs", "pipx",
-    "uv", "nltk", "spacy", "ipykernel",
-    "pre_commit", "playwright", "py_compile", "cProfile", "bandit", "pylint", "pyright", "setuptools", "wheel", "poetry", "hatch",
-})  # fmt: skip
-# In the lines of any language that a shell hands to its interpreter.
-_SENDS = re.compile(
-    r"\b(?:requests|httpx|axios|session|client|http)\.(?:post|put|patch|delete)\b|\brequests\.request\(\s*[\"'](?i:post|put|patch|delete)\b"
-    r"|\burlopen\([^)]{0,200},|\bRequest\([^)]{0,200}(?:data|method)\s*=|\bfetch\(.{0,200}\bmethod\b|\bsmtplib\.\w+\(|\bnodemailer\.\w+\("
-    r"|\bNet::HTTP::(?:Post|Put|Patch|Delete)\b|\bboto3\.(?:client|resource)\(|\bCURLOPT_POST"
-    r"|(?i:\bexecute(?:many)?\(\W{0,20}(?:insert|update|delete|drop|alter|create|truncate)\b)",
-    re.DOTALL,
-)
-_LONGEST_INLINE = 20_000  # letters that are read
-_CODE_OPTIONS = {"python": ("-c",), "php": ("-r",)}  # of the others it is -e
-_INTERPRETERS = frozenset({"bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "php"})
-_STARTERS = frozenset({"java", "rake", "artisan"})
-# A program that nobody knows, told to do what goes outside.
-_ACTS = re.compile(
-    r"(?i)^(?:charge|pay|payout|refund|bill|invoice|send|notify|mail|publish|deploy|release|push|upload|promote|migrate|sync|provision"
-    r"|rollout)s?(?:[:_-]|$)"
-)
-# A helper that tells somebody at the screen, and what it is given is a text.
-_SAYS_SO = re.compile(
-    r"(?i)^(?:log|echo|print|printf|say|msg|info|warn|warning|error|err|debug|die|fail|abort|ok|success|header|banner)(?:_\w+)?$"
-)
 # A helper that runs the words behind it, or only shows them.
 _CARRIES = re.compile(r"^(?:\w+_)?(?:run|exec|execute|do|cmd|dryrun|maybe|must|safe|quiet|quietly|verbose)(?:_\w+)?$")
 _PLACES = frozenset({"-R", "--repo", "--hostname", "-C", "-c", "--git-dir", "--work-tree"})
-_KNOWN_TOOLS = frozenset({
+KNOWN_TOOLS = frozenset({
     "git", "gh", "docker", "podman", "npm", "pnpm", "yarn", "bun", "cargo", "go", "mvn", "gradle", "gradlew", "mvnw", "pip",
     "pip3", "uv", "goreleaser", "apt", "apt-get", "brew", "apk", "dnf", "yum", "cmake", "meson", "terraform", "tofu", "aws",
     "gcloud", "az", "kubectl", "helm", "rsync", "scp", "ssh", "curl", "wget", "cp", "mv", "rm", "tar", "chmod", "chown", "mkdir",
     "systemctl", "service", "dotnet", "nuget", "conda",
 })  # fmt: skip
-_IS_TEXT = re.compile(r"[=\s]")  # what a subcommand has not
-_PROGRAM = re.compile(r"^(?:\.{1,2}/)?[\w.@${}/-]+\.(?:sh|bash|py|js|mjs|cjs|ts|mts|rb|pl|php)$")
-# What is brought in by a file of this name are values and texts.
-_SETTINGS = re.compile(
-    r"(?i)(?:^|[/_.-])(?:constants?|messages?|colou?rs?|variables|vars|env|environment|config|settings|defaults|versions?)(?:\.(?:sh|bash))?$"
-)
-# What follows a deployment does not deploy, and what makes an archive does not send it.
-_NOT_ITSELF = re.compile(
-    r"(?i)(?:^|[/_-])(?:post|after|pre|before)[-_]?(?:deploy(?:ment)?|release|publish|upload)(?=[-_.])"
-    r"|(?:^|/)(?:make|create|pack|package)[-_](?:\w+[-_])*(?:assets?|artifacts?|archives?|tarballs?|dist|zip|tgz)(?=\.\w+$|$)"
-)
-_OUTWARD = re.compile(
-    r"(?i)deploy|publish|release|push|upload|send|notif|mail|charge|pay|invoice|bill|sync|migrat|promot"
-    r"|announce|post|rollout|provision|apply|crm|order"
-)
-_WORKED_ON = re.compile(r"(?i)(?:mails|invoices|bills|orders)(?=[-_.]|$)")
-_WITHIN = re.compile(
-    r"(?i)(?:^|[/_:.-])(?:test|tests|smoke|lint|build|check|setup|install|format|compile|bench|verify|typecheck|configure|activate|rubocop|phpunit|eslint|audit"
-    r"|assert|detect|(?:update|bump|set)[-_]?(?:\w*[-_])?versions?\b|wait|validate|coverage|gen|doc|clean)|(?:^|/)run[-_]?tests?\b"
-)
 _BESIDE = re.compile(r"(?:^|[/@=])(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?:[:/]|$)")
 _CHECKS = {"node": (["--check"], ["-c"]), "bash": (["-n"],), "sh": (["-n"],), "php": (["-l"],), "ruby": (["-c"],), "perl": (["-c"],)}
 _SHELL_ONLY = re.compile(r"^(?:\$\(|`)\s*(?:ssh-agent|brew shellenv|opam env|pyenv init|conda shell)\b")
 _VARIABLE = re.compile(r"^\$\{?\w+\}?$|^\$\(")
 
 
-@dataclass(frozen=True)
-class Program:
-    """A program of the project that a command starts."""
-
-    reference: str
-    shell: bool  # it is a shell script, which can be followed
-    told: str
-
-
 def carried(words: tuple[str, ...], known: Callable[[Sequence[str]], object]) -> tuple[str, ...]:
     """Without a helper in front that is called after running what it is given, where that is a command: `maybe_run git push`."""
     if len(words) < 2 or not _CARRIES.match(words[0]) or known(words) is not None:
         return words
-    return words[1:] if words[1] in _KNOWN_TOOLS or known(words[1:]) is not None else words
+    return words[1:] if words[1] in KNOWN_TOOLS or known(words[1:]) is not None else words
 
 
 def without_place(words: Sequence[str]) -> tuple[str, ...]:
@@ -188,7 +103,7 @@ def lags(words: Sequence[str]) -> bool:
 
 def related(look: Sequence[str], act: Sequence[str]) -> bool:
     """Whether a look can be about what an action makes."""
-    first, second = _base(look[0]), _base(act[0])
+    first, second = base(look[0]), base(act[0])
     return first == second or any(first in family and second in family for family in _FAMILIES)
 
 
@@ -218,7 +133,7 @@ def trivial(words: Sequence[str]) -> bool:
 
 def only_here(words: Sequence[str]) -> bool:
     """Whether only files and services of this machine are touched."""
-    return _base(words[0]) in (
+    return base(words[0]) in (
         "rm",
         "rmdir",
         "cp",
@@ -236,12 +151,12 @@ def only_here(words: Sequence[str]) -> bool:
         "zip",
         "systemctl",
         "service",
-    ) or (_base(words[0]) in ("rsync", "find") and not any(":" in word for word in words[1:]))
+    ) or (base(words[0]) in ("rsync", "find") and not any(":" in word for word in words[1:]))
 
 
 def to_a_cluster(words: Sequence[str]) -> bool:
     """Whether it speaks to a cluster: where the job has made it, it is gone with it."""
-    return _base(words[0]) in ("kubectl", "helm", "flux", "istioctl", "linkerd", "argocd", "kustomize", "cilium", "skaffold")
+    return base(words[0]) in ("kubectl", "helm", "flux", "istioctl", "linkerd", "argocd", "kustomize", "cilium", "skaffold")
 
 
 def to_a_container(words: Sequence[str]) -> bool:
@@ -264,13 +179,13 @@ def asks_about_itself(words: Sequence[str]) -> bool:
     if words[0] == "command" and words[1:2] in (("-v",), ("-V",)):
         return True
     alone = len(words) == 2 and words[1] in ("--version", "--help", "-V", "-v", "-h", "version", "help")
-    lists = _base(words[0]) == "pg_restore" and not {"-l", "--list"}.isdisjoint(words)
+    lists = base(words[0]) == "pg_restore" and not {"-l", "--list"}.isdisjoint(words)
     return alone or lists or any(_TRIES.fullmatch(word) for word in words[1:])
 
 
 def only_checks(words: Sequence[str]) -> bool:
     """Whether an interpreter only looks at the grammar of a program: `bash -n deploy.sh`."""
-    name, options = _base(words[0]), words[1:2]
+    name, options = base(words[0]), words[1:2]
     return list(options) in _CHECKS.get(name, ()) or list(words[1:3]) == ["-m", "py_compile"]
 
 
@@ -305,7 +220,7 @@ def key_of(words: Sequence[str], body: str) -> str:
 
 def own_retry(words: Sequence[str]) -> tuple[int | None, bool] | None:
     """How often a program tries by itself, and whether that is its default."""
-    name = _base(words[0])
+    name = base(words[0])
     for place, word in enumerate(words):
         following = words[place + 1] if place + 1 < len(words) else ""
         match = re.match(r"^(?:--retry|--tries|--retries)(?:=(\S+))?$", word)
@@ -320,13 +235,13 @@ def own_retry(words: Sequence[str]) -> tuple[int | None, bool] | None:
 
 def own_timeout(words: Sequence[str]) -> float | None:
     """The longest time that a request may take, or a tool that has a limit of its own."""
-    limit = of_command((_base(words[0]), *words[1:]))
+    limit = of_command((base(words[0]), *words[1:]))
     if limit is not None and not limit.request:
         told = next((_after(words, place) for place, word in enumerate(words) if word.partition("=")[0] in limit.options), "")
         return _length(told) or limit.seconds
     for place, word in enumerate(words):
         match = re.match(r"^(?:--max-time|-m|--timeout|--read-timeout|--cli-read-timeout)(?:[= ]?(\d+(?:\.\d+)?))?$", word)
-        if match and _base(words[0]) in ("curl", "wget", "aws", "http", "https"):
+        if match and base(words[0]) in ("curl", "wget", "aws", "http", "https"):
             value = match[1] or (words[place + 1] if place + 1 < len(words) else "")
             return (float(value) or None) if re.fullmatch(r"\d+(?:\.\d+)?", value) else None  # 0 is no limit
         if word == "--timeout" and (own := _length(_after(words, place))) is not None:
@@ -336,7 +251,7 @@ def own_timeout(words: Sequence[str]) -> float | None:
 
 def gives_up(words: Sequence[str]) -> bool:
     """Whether the tool gives up what it waits for when that does not come."""
-    limit = of_command((_base(words[0]), *words[1:]))
+    limit = of_command((base(words[0]), *words[1:]))
     return limit is not None and limit.request and "--wait" not in words
 
 
@@ -354,135 +269,10 @@ def _length(said: str) -> float | None:
 
 def ends_by_itself(words: Sequence[str]) -> bool:
     """Whether each request of a tool is given up after a while that it does not tell of."""
-    return _base(words[0]) == "aws" and not any(word.startswith("--cli-read-timeout") for word in words)
+    return base(words[0]) == "aws" and not any(word.startswith("--cli-read-timeout") for word in words)
 
 
-def program(words: Sequence[str]) -> Program | None:
-    """The program of the project that is started; builders only where the name of the target says that it goes outside."""
-    name = _base(words[0])
-    told = " ".join(words[:3])
-    if only_checks(words) or (name in ("bash", "sh", "zsh", "dash") and "-s" in words[1:3]):
-        return None  # with -s the program comes by the pipe
-    if name in _BUILDERS and not any(_PROGRAM.match(word) for word in words[1:]):
-        return _target_of(words, told)
-    if name in ("npx", "bunx") and not _MANY.isdisjoint(words[1:3]):
-        return _target_of(words, told)
-    if name in _RUNNERS:
-        return _run_by(name, words, told)
-    if name in _STARTERS or _acts(name, words):
-        return Program(told, False, told)
-    if (
-        "/" in words[0]
-        and not words[0].startswith(("/", "$", "~", "./$", "http"))
-        and "node_modules/" not in words[0]
-        and not _WITHIN.search(words[0])
-        and name not in ("gradlew", "mvnw")
-    ):
-        return Program(words[0], True, told)
-    return None
-
-
-def fed(words: Sequence[str], followers: Sequence[Sequence[str]]) -> Program | None:
-    """What a shell is handed by a pipe, where its name or what it is told says that it goes outside: `curl …/deploy.sh | bash`."""
-    last = followers[-1] if followers else ()
-    if not last or _base(last[0]) not in ("bash", "sh", "zsh", "dash") or any(_PROGRAM.match(word) for word in last[1:]):
-        return None
-    brought = [word for word in words[1:] if "/" in word and not re.search(r"[\s$]", word) and not word.startswith("-")]
-    asked = list(last[list(last).index("--") + 1 :][:1]) if "--" in last else []
-    named = next((one for one in (*brought, *asked) if re.search(r"[\s$]", one) is None and outward(one.rpartition("/")[2])), None)
-    return Program(named, False, f"{named} | {_base(last[0])}") if named is not None else None
-
-
-def acts_inline(words: Sequence[str], input: str) -> bool:
-    """Whether an interpreter is given lines of another language that send or change something: `python -c …`, `node - <<EOF`."""
-    name = re.match(r"(python|node|deno|bun|ruby|perl|php)[\d.]*$", _base(words[0]))
-    if name is None:
-        return False
-    options = _CODE_OPTIONS.get(name[1], ("-e", "--eval", "-pe", "-ne"))
-    code = next((words[place + 1] for place, word in enumerate(words[:-1]) if word in options), "")
-    return _SENDS.search((code or input)[:_LONGEST_INLINE]) is not None
-
-
-def _target_of(words: Sequence[str], told: str) -> Program | None:
-    """What a builder is told to make, if its name says that it goes outside; one of many packages is told by its target."""
-    several = next((word for word in words if word in _MANY), None)
-    own = words[: list(words).index("--")] if "--" in words else words
-    named = list(_named(own)) if several is not None else []
-    free = (
-        word
-        for place, word in enumerate(own)
-        if place and word not in _ORDERS and not word.startswith("-") and not word.isdigit() and own[place - 1] not in _TAKE_VALUES
-    )
-    first = named or list(islice(free, 1 if several is None else None))
-    target = next((one for one in first if outward(one)), "")
-    return Program(told if several is None else f"{several} {target}", False, told) if target else None
-
-
-def _named(words: Sequence[str]) -> Iterator[str]:
-    """The targets that an option names: `-t build deploy`, `--targets=build,deploy`."""
-    for place, word in enumerate(words):
-        option, joined, value = word.partition("=")
-        if option in ("-t", "--target", "--targets"):
-            yield from value.split(",") if joined else takewhile(lambda one: not one.startswith("-"), words[place + 1 :])
-
-
-def is_guessed(words: Sequence[str]) -> bool:
-    """Whether nothing but a word that a tool is given, of which nobody knows, says that it goes outside."""
-    name = _base(words[0])
-    return name not in _BUILDERS | _RUNNERS | _STARTERS and "/" not in words[0] and _acts(name, words)
-
-
-def _acts(name: str, words: Sequence[str]) -> bool:
-    """Whether a tool that nobody knows is told to do what goes outside."""
-    if name in _KNOWN_TOOLS or trivial(words) or unknown_name(words) or _SAYS_SO.match(name):
-        return False
-    return any(_ACTS.match(word) and not _IS_TEXT.search(word) for word in words[1:4])
-
-
-def _run_by(name: str, words: Sequence[str], told: str) -> Program | None:
-    """What an interpreter is given to run: a file, a module, a command of a framework."""
-    if name.startswith("python") and list(words[1:2]) == ["-m"] and len(words) > 2:
-        own = words[2].partition(".")[0] not in _MODULES and not _WITHIN.search(words[2])
-        return Program(f"-m {words[2]}", False, told) if own else None
-    if name == "php" and list(words[1:2]) == ["artisan"]:
-        return Program(told, False, told)
-    first = next((word for word in words[1:] if not word.startswith("-")), "")
-    if name in _INTERPRETERS and re.fullmatch(r"\$\{?\w+\}?", first):
-        return Program(first, False, told)
-    if name in ("source", ".") and _SETTINGS.search(first):
-        return None
-    for word in words[1:]:
-        if _PROGRAM.match(word):
-            shell = word.endswith(("sh", "bash")) or name in ("bash", "sh", "source", ".")
-            return Program(word, shell, told) if not _WITHIN.search(word) else None
-        of_project = "/" in word and not word.startswith(("-", "/etc/")) and not word.endswith(("bin/activate", "rc", ".env", ".conf"))
-        if name in ("bash", "sh", "source", ".") and of_project:
-            return Program(word, True, told)
-    return None
-
-
-def plain(reference: str) -> str:
-    """The name of a file without what may be written in two ways: `${OUT}` and `$OUT`, `./run.sh` and `run.sh`."""
-    return re.sub(r"\$\{(\w+)\}", r"$\1", reference).removeprefix("./")
-
-
-def is_shell(words: Sequence[str]) -> bool:
-    """Whether the command is a shell that is given a file."""
-    return _base(words[0]) in ("bash", "sh", "zsh", "dash", "source", ".")
-
-
-def is_shell_text(text: str) -> bool:
-    """Whether the first line of a text names a shell."""
-    return re.match(r"#!\s*\S*?(?:/|\benv\s+)(?:ba|z|da|k)?sh\b", text) is not None
-
-
-def outward(target: str, *, keyless: bool = False) -> bool:
-    """Whether the name of a program says that it goes outside; one without any key only works on the mails that it is called after."""
-    name = _NOT_ITSELF.sub("", target)
-    return bool(_OUTWARD.search(_WORKED_ON.sub("", name) if keyless else name)) and not _WITHIN.search(target)
-
-
-def _base(name: str) -> str:
+def base(name: str) -> str:
     return name.rsplit("/", 1)[-1]
 
 
@@ -493,7 +283,7 @@ def naming(words: Sequence[str]) -> Iterator[str]:
         if skipped:
             skipped = False
             continue
-        skipped = word in _SAYS and not (word == "-t" and _base(words[0]) in ("docker", "podman", "buildah"))
+        skipped = word in _SAYS and not (word == "-t" and base(words[0]) in ("docker", "podman", "buildah"))
         if not skipped and not re.match(
             r"^--(?:notes|body|title|message|token|password|repo|username|generate-notes|query|jq|output)\b", word
         ):
