@@ -612,7 +612,7 @@ def test_what_is_taken(text: str, taken: bool) -> None:
         "{a: {uses: ./.github/workflows/ship.yml}}",
         "{a: {steps: [{uses: './'}, {uses: ./.github/workflows/ship.yml}, {uses: ''}], concurrency: [x], strategy: 3, environment: []}}",
         "{a: {outputs: {x: '${{ needs.a.outputs.x }}'}, needs: a, steps: [{run: 'git push origin ${{ needs.a.outputs.x }}'}]}}",
-        "{a: {env: {X: '${{ env.X }}'}, steps: [{run: 'git push origin $X'}]}}",
+        "{a: {steps: [{run: 'git push origin $X', env: {X: '${{ env.X }}'}}]}}",
         '{a: {timeout-minutes: x, steps: [{run: "x=\'", timeout-minutes: -1}]}}',
         "{a: {steps: [{id: x, run: 'echo \"y=${{ steps.x.outputs.y }}\" >> $GITHUB_OUTPUT; git push origin ${{ steps.x.outputs.y }}'}]}}",
     ],

@@ -152,7 +152,7 @@ def test_steps_of_other_kinds_are_no_reason_to_refuse_a_file(tmp_path: Path, ste
         ("- uses: acme/ship@v1\n  working-directory: web\n", "a working-directory or a shell"),
         ("- uses: acme/ship@v1\n  shell: bash\n", "a working-directory or a shell"),
         ("- run: npm publish\n  env: {A: b}\n  env: {C: d}\n", "because env stands twice"),
-        ("- if: secrets.TOKEN != ''\n  run: npm publish\n", "because an if asks for secrets"),
+        ("- if: secrets.TOKEN != ''\n  run: npm publish\n", "because if may not name secrets there"),
     ],
 )
 def test_of_a_file_that_github_does_not_understand_nothing_is_said(tmp_path: Path, step: str, why: str) -> None:
@@ -160,6 +160,23 @@ def test_of_a_file_that_github_does_not_understand_nothing_is_said(tmp_path: Pat
     found = INSPECTOR.inspect([tmp_path / "a.yml"])
     assert found.card is None
     assert [why in skip.why for skip in found.skipped] == [True]
+
+
+@pytest.mark.parametrize(
+    ("root", "job", "why"),
+    [
+        ("env: {A: '${{ env.B }}'}", "env: {C: d}", "env may not name env there"),
+        ("env: {A: b}", "env: {C: '${{ env.A }}'}", "env may not name env there"),
+        ("env: {A: b}", "if: env.A == 'b'", "if may not name env there"),
+        ("env: {A: '${{ secrets.B }}'}", "environment: {name: web, url: 'https://x/${{ env.A }}'}", ""),
+        ("env: {A: '${{ vars.environment }}'}", "if: github.event.env == 'secrets.A'", ""),
+    ],
+)
+def test_of_a_file_that_names_what_is_not_known_there_nothing_is_said(tmp_path: Path, root: str, job: str, why: str) -> None:
+    text = workflow("- run: npm publish\n").replace("on: push\n", f"on: push\n{root}\n").replace("  ship:\n", f"  ship:\n    {job}\n")
+    (tmp_path / "a.yml").write_text(text)
+    found = INSPECTOR.inspect([tmp_path / "a.yml"])
+    assert (found.card is None, [skip.why.partition("because ")[2] for skip in found.skipped]) == (bool(why), [why] * bool(why))
 
 
 @pytest.mark.parametrize(("branches", "shown"), [("[main, next]", True), ("[next]", False), ("['rel*']", True)])

@@ -44,6 +44,7 @@ NAMES = [
     "DATABASE_URL: postgres://shop:ab12cd34@db:5432/shop",
     "--query 'Outputs[?OutputKey==`Name1`].OutputValue'",
     "url: https://hooks.slack.com/services/YOUR/OWN/HOOK",
+    "# curl https://hooks.slack.com/services/T.../B.../...",
     '"x-api-key": "your_api_key1"',
     "SESSION_SECRET=${SESSION_SECRET:-at_least_16_signs}",
     "password = settings.mail.password1",

@@ -28,7 +28,7 @@ _HERE = re.compile(r"^(?:localhost|127\.[\d.]+|0\.0\.0\.0|\[::1?\]|[\w-]+|host\.
 _STANDS_IN = re.compile(
     r"(?i)your|example|change|replace|placeholder|dummy|sample|fake|test|demo|local|insert|here|xxx|\*\*|\.\.\.|password|passwd|secret|token|_key|-key"
 )
-_MADE_UP = re.compile(r"(?i)your|example|placeholder|xxx|change[-_ ]?me|replace[-_ ]?(?:me|this|with)|secret_key_token")
+_MADE_UP = re.compile(r"(?i)your|example|placeholder|xxx|change[-_ ]?me|replace[-_ ]?(?:me|this|with)|secret_key_token|\.{3}|\u2026")
 _REFERENCE = re.compile(r"(?i)^(?:arn:|op:|vault|file:|https?:|projects/|[./~@-])|^[a-z_][\w-]*(?:\.[a-z_][\w-]*)+$")
 
 

@@ -16,10 +16,15 @@ from halfway.inspection.formats.sequence import Draft, edges, ends, numbered
 from halfway.inspection.formats.shell import secrets
 from halfway.inspection.model import Edge, Flow, Kind, Mark, RunLog, Span, Starting, Step, Trigger, When
 from halfway.inspection.quoting import quoted
-from halfway.inspection.source import Node, Source, Unreadable
+from halfway.inspection.source import Node, Source, Unreadable, expressions
 
 _OF_BOTH = frozenset({"id", "name", "if", "env", "with", "continue-on-error", "timeout-minutes", "working-directory", "shell"})
-_ASKS_SECRETS, _STRINGS = re.compile(r"(?<![\w.-])secrets\s*[.\[]"), re.compile(r"'[^']*'")
+_STRINGS = re.compile(r"'[^']*'")
+# What GitHub knows nothing of in those keys of a job.
+_IN_A_JOB: Mapping[str, Sequence[str]] = {
+    "env": ("if", "env", "runs-on", "strategy", "concurrency", "continue-on-error", "timeout-minutes", "with", "secrets"),
+    "secrets": ("if", "runs-on", "strategy", "concurrency", "continue-on-error", "timeout-minutes", "with"),
+}
 _OWNER = re.compile(r"github\.repository(?:_owner)?\s*==\s*['\"]([A-Za-z\d][\w-]*)\b")
 _FOR_PEOPLE = re.compile(r"(?i)^(?:[\w-]*[-_])?(?:body|text|message|notes|description|comment|payload|title)$")
 _MAY_BE = re.compile(r"^[ \t]*[\"']?(?:jobs|runs)[\"']?\s*:", re.MULTILINE)
@@ -67,10 +72,11 @@ def _refuse_what_never_runs(root: Node) -> None:
     if root.twice:
         where, _, key = root.twice.partition(": ")
         raise Unreadable(f"{where}: GitHub runs nothing of this file, because {quoted(key, 40)} stands twice")
+    _refuse_unknown_names(root, {"env": ("env", "run-name", "concurrency"), "secrets": ("run-name", "concurrency")})
     for _, job in root.get("jobs").items():
-        for one in (job, *job.get("steps").each()):
-            if _ASKS_SECRETS.search(_STRINGS.sub("", one.get("if").text)):
-                raise Unreadable(f"line {one.get('if').span.line}: GitHub runs nothing of this file, because an if asks for secrets")
+        _refuse_unknown_names(job, _IN_A_JOB)
+        for step in job.get("steps").each():
+            _refuse_unknown_names(step, {"secrets": ("if",)})
         for step in job.get("steps").each():
             line = step.span.line
             # GitHub knows steps of other kinds, too, which have keys of their own.
@@ -81,6 +87,18 @@ def _refuse_what_never_runs(root: Node) -> None:
                 raise Unreadable(
                     f"line {line}: GitHub runs nothing of this file, because a step with uses has a working-directory or a shell"
                 )
+
+
+def _refuse_unknown_names(node: Node, unknown: Mapping[str, Sequence[str]]) -> None:
+    for name, keys in unknown.items():
+        for key in keys:
+            waiting = [node.get(key)]
+            while waiting:
+                one = waiting.pop()
+                waiting += [value for _, value in one.items()] + (list(one.each()) if isinstance(one.value, list) else [])
+                asked = [one.text] if key == "if" else expressions(one.text)
+                if any(re.search(rf"(?<![\w.-]){name}\s*[.\[]", _STRINGS.sub("", text)) for text in asked):
+                    raise Unreadable(f"line {one.span.line}: GitHub runs nothing of this file, because {key} may not name {name} there")
 
 
 def _used(source: Source, given: Given) -> bool:

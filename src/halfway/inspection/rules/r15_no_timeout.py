@@ -135,7 +135,8 @@ def _is_shown(case: Case, step: Step | None) -> bool:
     if step.effect is None or not step.effect.action or REQUESTS.match(step.effect.action) is not None or kinds(step) == DELETED:
         return False
     told_of = Mark.FAILURE_NOTICE in step.marks or tells_team(step)
-    counts = step.ends_after is None or _may_hang(case, step)
+    said = in_a_channel(step) and not _is_followed(case, step)
+    counts = not said if step.ends_after is None else _may_hang(case, step)
     return step.on_error is OnError.STOP and not told_of and counts and not _is_done_anew(case, step)
 
 
