@@ -316,6 +316,9 @@ def test_a_person_who_must_answer_is_a_gate_and_silence_counts_where_a_limit_is_
     assert calm is not None
     assert [(gate.kind, gate.timeout_answers) for gate in (hasty, calm)] == [("approval", True), ("approval", False)]
     assert step_of(chain(HOOK, node("Page", "zendesk"), patient), "Page").gate is None
+    nodes = [HOOK, node("Page", "zendesk"), patient, node("Tell", "zendesk")]
+    circle = workflow(nodes, {HOOK["name"]: [["Page"]], "Page": [["Ask"]], "Ask": [["Tell", "Page"]]})
+    assert [step_of(circle, name).gate is None for name in ("Page", "Tell")] == [True, False]  # the first round has asked nobody
 
 
 def test_records_of_earlier_runs_that_are_sorted_out_are_a_claim_and_a_look() -> None:

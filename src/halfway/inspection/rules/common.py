@@ -219,6 +219,11 @@ def is_no_stack(case: Case, _: Step | None) -> bool:
     return case.flow.format != "compose"
 
 
+def _is_mail_to_somebody(step: Step) -> bool:
+    """Whether it is a mail of which nobody can say whether it goes to a customer or to the own people."""
+    return step.effect is not None and step.effect.action.startswith("mail.") and step.effect.receiver is not Receiver.CUSTOMER
+
+
 def is_shown_twice(case: Case, step: Step | None) -> bool:
     """Whether it is known that it is retried, that this adds a second one, and that somebody else than the own people would see it.
 
@@ -226,7 +231,7 @@ def is_shown_twice(case: Case, step: Step | None) -> bool:
     """
     if step is None or repeatability(step) is not Repeatable.NO or tells_team(step) or kinds(step) <= UNKNOWN_ONLY | QUEUED:
         return False  # whether a second start does harm is decided in what is started
-    if to_the_project(case, step):
+    if to_the_project(case, step) or _is_mail_to_somebody(step):
         return False
     return any(not one.guessed for one in retries(step)) and not (case.flow.format == "n8n" and step.on_error is not OnError.STOP)
 

@@ -183,7 +183,15 @@ class Guards:
 
     def _gate(self, name: str) -> Gate | None:
         """The person who must answer before the node runs."""
-        return next((gate for one, gate in self._gates.items() if one != name and name in self.drawing.graph.downstream([one])), None)
+        return next((gate for one, gate in self._gates.items() if one != name and self._is_behind(one, name)), None)
+
+    def _is_behind(self, gate: str, name: str) -> bool:
+        """Whether the gate comes before the node, and no circle leads to the node first."""
+        graph, starts = self.drawing.graph, self.drawing.triggers
+        if name not in graph.downstream([gate]):
+            return False
+        circle = gate in graph.downstream([name])
+        return not (circle and name in graph.downstream(starts, around=[gate]))
 
     def let_pass_by(self, name: str) -> str | None:
         """The node that asks a person, where a condition on the answer keeps another one from running."""
