@@ -255,6 +255,7 @@ jobs:
         ("acme/setup@main", "npm publish", False),  # the own people follow it on purpose
         ("other/shop/.github/actions/setup@main", "npm publish", False),
         ("other/setup@main", "curl -X POST https://hooks.slack.com/services/x -d done", False),  # little hangs on a message
+        ("acme2/slack-action@main", "ls", False),
     ],
 )
 def test_what_moves_is_told_with_a_condition_where_that_is_meant(tmp_path: Path, uses: str, run: str, shown: bool) -> None:
@@ -264,3 +265,14 @@ def test_what_moves_is_told_with_a_condition_where_that_is_meant(tmp_path: Path,
 def test_a_message_of_a_job_goes_to_those_who_work_on_the_project(tmp_path: Path) -> None:
     step = "- run: curl --retry 3 --retry-all-errors -d text=x https://api.telegram.org/bot$T/sendMessage\n"
     assert findings(tmp_path, "a.yml", workflow(step))["R-01"].holds_if is not None
+
+
+@pytest.mark.parametrize(
+    ("more", "reached"),
+    [("", False), ("\n  env: {ACTIONS_ALLOW_UNSECURE_COMMANDS: true}", True), ("\n  if: github.ref_type == 'tag'", True)],
+)
+def test_behind_a_command_that_github_takes_no_more_nothing_is_reached(tmp_path: Path, more: str, reached: bool) -> None:
+    steps = f'- run: echo "::set-env name=A::b"{more}\n- run: twine upload a\n'
+    hangs = findings(tmp_path, "a.yml", workflow(steps).replace("    timeout-minutes: 9\n", ""))["R-15"]
+    assert (hangs.holds_if is None) is reached
+    assert hangs.holds_if is None or "GitHub takes set-env no more" in words(hangs.holds_if)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.model import Fact, Step
-from halfway.inspection.rules.common import in_a_channel, is_no_stack, outward, tells_team
+from halfway.inspection.rules.common import in_a_channel, is_no_stack, outward, tells_team, told
 
 INFERENCE = "A run that is started again may be another one than the first: what the quoted lines take comes from places that move."
 MOST_FACTS = 3
+_SAYS = re.compile(r"(?i)slack|discord|telegram|teams|[-/]chat|notif")  # an action that is called so
 _USES = re.compile(r"\buses:\s*[\"']?([\w.-]+)/\S+")
 _INSTALLS = re.compile(r"\b(?:curl|wget)\b(?!.*raw\.githubusercontent\.com)[^|]*\|\s*(?:sudo\s+)?(?:-\S+\s+)*(?:ba|z)?sh\b")
 
@@ -29,7 +30,8 @@ def _is_shown(case: Case, step: Step | None) -> bool:
         return False
     if case.flow.format == "shell" and all(_INSTALLS.search(fact.quote) for fact in facts):
         return False
-    return not all(tells_team(one) or in_a_channel(one) for one in case.ways.outward()) or not any(True for _ in case.ways.outward())
+    acting = [one for one in case.ways.steps if outward(one) or one.opaque is not None]
+    return not all(tells_team(one) or in_a_channel(one) or _SAYS.search(told(one)) for one in acting)
 
 
 def _is_own(fact: Fact, case: Case) -> bool:

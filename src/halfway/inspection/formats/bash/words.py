@@ -252,7 +252,7 @@ def own_timeout(words: Sequence[str]) -> float | None:
 def gives_up(words: Sequence[str]) -> bool:
     """Whether the tool gives up what it waits for when that does not come."""
     limit = of_command((base(words[0]), *words[1:]))
-    return limit is not None and limit.request and "--wait" not in words
+    return any(word.startswith("--wait-timeout") for word in words) or (limit is not None and limit.request and "--wait" not in words)
 
 
 def _after(words: Sequence[str], place: int) -> str:

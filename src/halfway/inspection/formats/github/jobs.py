@@ -33,6 +33,8 @@ _DATABASE_AWAY = re.compile(r"(?i)\bsecrets\.\w*(?:database|db_|_db|dsn|postgres
 _OF_THE_START = re.compile(r"\bgithub\.(?:ref\b|ref_type\b|event_name\b)")
 MOST_NEEDED = 50  # jobs whose conditions are passed on
 MOST_CALLS = 4  # workflows within one another
+# Since November 2020, unless somebody allows them again.
+_OLD_COMMAND, _ALLOWED = re.compile(r"::(?:set-env|add-path)\b"), "ACTIONS_ALLOW_UNSECURE_COMMANDS"
 # Since January 2025, and these of the cache since March.
 _REFUSED = re.compile(r"actions/(?:(?:upload|download)-artifact@v[123]|cache@v[12])(?:\.[\d.]+)?$")
 _OF_MATRIX = re.compile(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}")
@@ -63,7 +65,7 @@ class Calling:
     condition: str = ""
     gate: Gate | None = None
     files: tuple[str, ...] = ()
-    unreached: str = ""  # why none of its jobs ever begins: an action that GitHub refuses, or "python"
+    unreached: str = ""  # why none of its jobs ever begins
     limited: bool = True  # whether a limit of time can stand here; the steps of an action get that of the job that uses it
     follows: Follows = field(default_factory=Follows, compare=False)
 
@@ -81,7 +83,7 @@ def units(calling: Calling) -> list[Unit]:
         before, job = needs[name], jobs[name]
         waits = when(job.node.get("if").text) is When.SUCCESS
         unreached = calling.unreached or _refused(job) or next((halted[one] for one in before if waits and halted.get(one)), "")
-        halted[name] = unreached or ("python" if _fails(job) else "")
+        halted[name] = unreached or _fails(job)
         happened = any(acted.get(need, False) for need in before)
         done[name] = [] if never(job.node.get("if").text) else list(_unit(job, before, calling, happened, unreached))
         acted[name] = happened or any(happens(unit.drafts) for unit in done[name])
@@ -94,17 +96,27 @@ def _refused(job: Job) -> str:
     return next((one for one in used if _REFUSED.match(one)), "")
 
 
-def _fails(job: Job) -> bool:
-    """Whether the job ends with a failure each time, so that nothing that waits for it begins."""
+def _fails(job: Job) -> str:
+    """Why the job ends with a failure each time, so that nothing that waits for it begins."""
     passed_over = job.node.get("continue-on-error")
-    never_fails = bool(passed_over) and passed_over.value is not False
-    return not never_fails and any(_asks_for_no_python(step, job) for step in job.steps.values())
+    if passed_over and passed_over.value is not False:
+        return ""
+    return next((why for step in job.steps.values() if (why := _halts(step, job))), "")
+
+
+def _halts(step: Node, job: Job) -> str:
+    """Why a step fails each time: a command that GitHub takes no more, or a Python that there is not."""
+    if step.get("if").there or (step.get("continue-on-error").there and step.get("continue-on-error").value is not False):
+        return ""
+    old = _OLD_COMMAND.search(step.get("run").text)
+    if old is not None and not any(one.get("env", _ALLOWED) for one in (step, job.node, job.root)):
+        return old[0]
+    return "python" if _asks_for_no_python(step, job) else ""
 
 
 def _asks_for_no_python(step: Node, job: Job) -> bool:
     """Whether it sets up Python 3.1, as which 3.10 is read without quotes: there is none for it to find."""
-    passed_over = step.get("if").there or (step.get("continue-on-error").there and step.get("continue-on-error").value is not False)
-    if passed_over or not step.get("uses").text.startswith("actions/setup-python@"):
+    if not step.get("uses").text.startswith("actions/setup-python@"):
         return False
     wanted = step.get("with", "python-version")
     of_matrix = _OF_MATRIX.fullmatch(wanted.text.strip())
@@ -138,8 +150,11 @@ def _unit(job: Job, before: tuple[str, ...], calling: Calling, happened: bool, u
     if job.node.get("uses"):
         yield from _called(job, frame, before, calling)
         return
-    making = Making(job, frame, calling.broken, follows=calling.follows)
-    found = [draft for key, step in job.steps.items() for draft in made(key, step, making)]
+    making, found = Making(job, frame, calling.broken, follows=calling.follows), list[Draft]()
+    for key, step in job.steps.items():
+        found += made(key, step, making)
+        if (why := _halts(step, job)).startswith("::"):  # of several Pythons the others are there
+            making = replace(making, frame=replace(frame, extra={**frame.extra, "unreached": why}))
     yield Unit(job.unit, job.node, before, when(job.node.get("if").text), tuple(joined(found, happened)))
 
 
