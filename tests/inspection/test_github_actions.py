@@ -605,13 +605,11 @@ def test_what_is_taken(text: str, taken: bool) -> None:
 @pytest.mark.parametrize(
     "jobs",
     [
-        "{a: {needs: b, steps: [{run: npm publish}]}, b: {needs: a, steps: [{run: npm publish}]}}",
-        "{a: {needs: a, steps: [{run: npm publish}]}}",
         "{a: {steps: {run: npm publish}}}",
         "{a: {steps: [null, 3, text, [x], {run: [x]}, {run: npm publish, with: 3, env: [], if: {a: b}}]}}",
         "{a: {uses: ./.github/workflows/ship.yml}}",
         "{a: {steps: [{uses: './'}, {uses: ./.github/workflows/ship.yml}, {uses: ''}], concurrency: [x], strategy: 3, environment: []}}",
-        "{a: {outputs: {x: '${{ needs.a.outputs.x }}'}, needs: a, steps: [{run: 'git push origin ${{ needs.a.outputs.x }}'}]}}",
+        "{a: {outputs: {x: '${{ needs.a.outputs.x }}'}, steps: [{run: 'git push origin ${{ needs.a.outputs.x }}'}]}}",
         "{a: {steps: [{run: 'git push origin $X', env: {X: '${{ env.X }}'}}]}}",
         '{a: {timeout-minutes: x, steps: [{run: "x=\'", timeout-minutes: -1}]}}',
         "{a: {steps: [{id: x, run: 'echo \"y=${{ steps.x.outputs.y }}\" >> $GITHUB_OUTPUT; git push origin ${{ steps.x.outputs.y }}'}]}}",

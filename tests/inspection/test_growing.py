@@ -40,7 +40,10 @@ def drawing(length: int) -> str:
 
 
 def jobs(length: int) -> str:
-    each = (f"  j{one}:\n    needs: [j{max(one - 1, 0)}, j{max(one - 2, 0)}]\n    steps: [{{run: ./deploy.sh}}]\n" for one in range(length))
+    each = (
+        f"  j{one}:\n    needs: {[f'j{before}' for before in (one - 1, one - 2) if before >= 0]}\n    steps: [{{run: ./deploy.sh}}]\n"
+        for one in range(length)
+    )
     return "on: push\njobs:\n" + "".join(each)
 
 

@@ -166,6 +166,14 @@ def test_of_a_file_that_github_does_not_understand_nothing_is_said(tmp_path: Pat
     assert [why in skip.why for skip in found.skipped] == [True]
 
 
+@pytest.mark.parametrize(("a", "b", "refused"), [("b", "a", "a"), ("a", "[]", "a"), ("[]", "a", "")])
+def test_of_a_file_whose_jobs_wait_for_one_another_nothing_is_said(tmp_path: Path, a: str, b: str, refused: str) -> None:
+    jobs = f"  a: {{needs: {a}, steps: [{{run: npm publish}}]}}\n  b: {{needs: {b}, steps: [{{run: npm publish}}]}}\n"
+    (tmp_path / "a.yml").write_text(f"on: push\njobs:\n{jobs}")
+    found = INSPECTOR.inspect([tmp_path / "a.yml"])
+    assert [f"{refused} needs itself" in skip.why for skip in found.skipped] == [True] * bool(refused)
+
+
 @pytest.mark.parametrize(
     ("root", "job", "why"),
     [
@@ -349,6 +357,9 @@ jobs:
         ("services: {db: {image: 'postgres:16'}}", "x", "alembic upgrade head", False),
         ("services: {db: {image: 'postgres:16'}}", "${{ secrets.PROD_DATABASE_URL }}", "alembic upgrade head", True),
         ("services: {db: {image: 'postgres:16'}}", "x", "psql -h db.example -f all.sql", True),
+        ("services: {db: {image: 'postgres:16'}}", "${{ vars.PROD_URL }}", "alembic upgrade head", True),
+        ("services: {db: {image: 'postgres:16'}}", "x", 'psql "$PROD_URL" -f all.sql', True),
+        ("services: {db: {image: 'postgres:16'}}", "x", "PGHOST=prod.example psql -f all.sql", True),
         ("services: {cache: {image: 'redis:7'}}", "x", "alembic upgrade head", True),
         ("env: {A: b}", "postgresql://a:b@localhost:5432/shop", "npx prisma migrate deploy", False),
         ("env: {A: b}", "postgresql://a:b@db.example:5432/shop", "npx prisma migrate deploy", True),
@@ -362,3 +373,8 @@ def test_a_database_that_is_gone_with_the_job_is_nobodys(tmp_path: Path, service
 def test_a_limit_may_be_that_of_one_version(tmp_path: Path, version: str, hangs: bool) -> None:
     step = f"- uses: anthropics/claude-code-action@{version}\n  with: {{anthropic_api_key: '${{{{ secrets.KEY }}}}'}}\n"
     assert ("R-15" in told(tmp_path, FLOW, untimed(step))) is hangs
+
+
+def test_what_a_task_is_called_is_no_key_of_what_it_sends(tmp_path: Path) -> None:
+    pays = "BashOperator(task_id='pay', bash_command='curl -X POST https://api.stripe.com/v1/charges -d amount=900')"
+    assert told(tmp_path, "dag.py", dag("DAG('x', schedule='@daily', default_args={'retries': 5})", pays))["R-01"] == ["BLOCKER"]

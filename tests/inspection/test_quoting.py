@@ -210,6 +210,18 @@ PASSWORDS_OF_WORDS = [
     f"http -a bob:{WORD} POST x.example",
     f"hey -a bob:{WORD} https://x.example",
     f'["http", "-a", "bob:{WORD}"]',
+    f"curl -sSfu bob:{WORD} -X POST https://x.example",
+    f"curl -X POST -u :{WORD} https://x.example",
+    f'curl https://x.example --user bob:"correct {WORD}"',
+    f"curl --digest --user 'bob:correct {WORD} staple' https://x.example",
+    f"curl -X POST --cert a.pem:{WORD} https://x.example",
+    f"psql -c \"alter user bob with password '{WORD}'\"",
+    f"mysql -e \"create user bob identified with native by '{WORD}'\"",
+    f"aws configure set aws_secret_access_key {WORD}",
+    f"helm upgrade --install web x --set secrets.stripe={WORD}",
+    f"skopeo copy --dest-creds bob:{WORD} docker://a docker://b",
+    f"poetry publish -u bob -p {WORD}",
+    f"""curl -d '{{"credentials":{{"user":"bob","pw":"{WORD}"}}}}' https://x.example""",
 ]
 
 

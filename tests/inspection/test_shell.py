@@ -502,6 +502,9 @@ def test_a_condition_that_need_not_hold_is_passed_through() -> None:
         ("python3 - <<EOF\ncursor.execute('DELETE FROM orders')\nEOF", True),
         ("node -e \"fetch('https://x.example', {method: 'POST'})\"", True),
         ("node -e \"fetch('https://x.example')\"", False),
+        ('php -r \'mail("a@b.example","x","900");\'', True),
+        ("perl -e 'LWP::UserAgent->new->post(\"https://x.example\")'", True),
+        ("pwsh -c 'Invoke-RestMethod -Method Post https://x.example'", True),
     ],
 )
 def test_lines_of_another_language_that_send_something_are_named_as_not_followed(line: str, acts: bool) -> None:

@@ -87,7 +87,7 @@ def _is_reference(value: str, *, literal: bool = False) -> bool:
 
 _NAMED = (
     r"(?:password|passwd|passphrase|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]{0,60}"
-    r"|(?<![A-Za-z])(?:pass|pwd)|(?<=_)(?:pass|pwd)|(?<=[a-z])(?-i:Pass|Pwd)"
+    r"|(?<![A-Za-z])(?:pass|pwd|pw|pin)|(?<=_)(?:pass|pwd)|(?<=[a-z])(?-i:Pass|Pwd)"
 )
 _QUOTED = r"\"(?P<two>(?:[^\"\\\n]|\\.)*)\"?|'(?P<one>[^'\n]*)'?|`(?P<back>[^`\n]*)`?"
 _VALUE = rf"(?P<value>{_QUOTED}|[^\s\"'`;|&]+)"
@@ -129,11 +129,29 @@ _SHORT = tuple(
         (r"ldap\w+", r"-w\s+"),
         ("lftp", r"-u\s+"),
         ("curl|http|https|xh", r"-b\s+"),
+        ("curl", r"(?:-[A-Za-z]{1,8}u\s*|-u\s*|--user[\s=]+)[\"']?[^\s:\"'`/,-]{0,80}:"),
+        ("curl", r"(?:-[A-Za-z]{0,8}u\s*|--user[\s=]+|--cert[\s=]+|-E\s*)(?=[\"']?[^\s:\"'`]{0,80}:)"),
+        (r"nuget|dotnet nuget", r"-k\s+"),
+        (r"poetry publish|oras", r"-p\s+"),
+        (r"vercel", r"-t\s+"),
+        (r"skopeo|podman|buildah|oras", r"--(?:(?:src|dest)-)?creds[\s=]+"),
+        (r"vsce|ovsx", r"--pat[\s=]+"),
+        (r"helm", r"--set(?:-string)?[\s=]+(?:[\w.]*,)?secrets?\.[\w.-]+="),
+        (r"sudo", r"-S\s+<<<\s*"),
+        (r"aws configure set", r"aws_secret_access_key\s+"),
         (r"(?:gh|glab|wrangler|doppler) (?:secrets?|variables?)|aws ssm put-parameter", r"(?:-b|--body|--value)[\s=]+"),
         ("kubectl|oc", r"--from-literal[\s=]+[\"']?[\w.-]+="),
         ("openssl|keytool", r"(?:-pass(?:in|out)?|-storepass|-keypass|-k)\s+(?:pass:)?"),
     )
 )  # fmt: skip
+# A name and a password in one pair of quotes, which may have blanks.
+_QUOTED_PAIR = re.compile(
+    r"(?P<lead>(?<![\w-])(?:-[A-Za-z]{0,8}[uU]|--user|--proxy-user|--auth)[\s=]{0,20}(?P<sign>[\"'])[^\"':\s/]{0,80}:)(?P<value>(?:(?!(?P=sign)).){1,200})"
+)
+# Within a statement, in whichever quotes it stands.
+_IN_SQL = re.compile(
+    r"(?i)(?P<lead>\b(?:password|identified(?:\s+with\s+\w+)?\s+by)\s+(?:E|N)?)(?P<value>'[^'\n]{1,200}'|\\?\"[^\"\n\\]{1,200}\\?\")"
+)
 _STORES = re.compile(r"(?:\b(?:secrets? set|config:set|kv put|config set|vars set)\b)[^\n|;&]{0,400}")
 _PAIR = re.compile(rf"(?P<lead>\s[\w.-]+=){_VALUE}")
 _IN_QUERY = re.compile(
@@ -147,11 +165,11 @@ def hidden(text: str) -> str:
     text = _USER.sub(lambda found: _shown_user(found[0]), text)
     text = OF_PERSONS.sub(HIDDEN, BY_FORM.sub(HIDDEN, _OPEN_DOOR.sub(rf"\1{HIDDEN}", text)))
     text = _HEADER.sub(_header, _IN_QUERY.sub(_placed, text))
-    for pattern in _SHORT:
+    for pattern in (_QUOTED_PAIR, *_SHORT):
         text = pattern.sub(_placed, text)
     for pattern in (_LOGIN, _QUOTED_LOGIN):
         text = pattern.sub(lambda found: found[0] if _is_copied(found) else _placed(found), text)
-    for pattern in (_ALONE, _IN_CALL, _OPTION, _ASSIGNED):
+    for pattern in (_IN_SQL, _ALONE, _IN_CALL, _OPTION, _ASSIGNED):
         text = pattern.sub(_placed, text)
     text = _STORES.sub(lambda found: _PAIR.sub(_placed, found[0]), text)
     return _IN_QUOTES.sub(lambda found: HIDDEN if _is_jumbled(found[0]) else found[0], _RUN.sub(_run, text))

@@ -72,6 +72,7 @@ def _refuse_what_never_runs(root: Node) -> None:
     if root.twice:
         where, _, key = root.twice.partition(": ")
         raise Unreadable(f"{where}: GitHub runs nothing of this file, because {quoted(key, 40)} stands twice")
+    _refuse_circles(root.get("jobs"))
     _refuse_unknown_names(root, {"env": ("env", "run-name", "concurrency"), "secrets": ("run-name", "concurrency")})
     for _, job in root.get("jobs").items():
         _refuse_unknown_names(job, _IN_A_JOB)
@@ -87,6 +88,16 @@ def _refuse_what_never_runs(root: Node) -> None:
                 raise Unreadable(
                     f"line {line}: GitHub runs nothing of this file, because a step with uses has a working-directory or a shell"
                 )
+
+
+def _refuse_circles(jobs: Node) -> None:
+    needs = {name: {one.text for one in job.get("needs").each()} for name, job in jobs.items()}
+    left = set(needs)
+    while ready := {name for name in left if not needs[name] & left}:
+        left -= ready
+    if left:
+        first = min(left, key=lambda name: jobs.get(name).span.line)
+        raise Unreadable(f"line {jobs.get(first).span.line}: GitHub runs nothing of this file, because {quoted(first, 40)} needs itself")
 
 
 def _refuse_unknown_names(node: Node, unknown: Mapping[str, Sequence[str]]) -> None:

@@ -27,12 +27,20 @@ _MODULES = frozenset({
 _SENDS = re.compile(
     r"\b(?:requests|httpx|axios|session|client|http)\.(?:post|put|patch|delete)\b|\brequests\.request\(\s*[\"'](?i:post|put|patch|delete)\b"
     r"|\burlopen\([^)]{0,200},|\bRequest\([^)]{0,200}(?:data|method)\s*=|\bfetch\(.{0,200}\bmethod\b|\bsmtplib\.\w+\(|\bnodemailer\.\w+\("
-    r"|\bNet::HTTP::(?:Post|Put|Patch|Delete)\b|\bboto3\.(?:client|resource)\(|\bCURLOPT_POST"
-    r"|(?i:\bexecute(?:many)?\(\W{0,20}(?:insert|update|delete|drop|alter|create|truncate)\b)",
+    r"|\bNet::HTTP(?:::|\.)(?:Post|Put|Patch|Delete|post|put)\b|(?:->|:)post\(|\bmail\(|\bto send\b"
+    r"|\bboto3\.(?:client|resource)\(|\bCURLOPT_POST"
+    r"|(?i:\bInvoke-(?:RestMethod|WebRequest)\b.{0,200}-Method\s+(?:post|put|patch|delete)\b)|(?i:\bexecute(?:many)?\(\W{0,20}(?:insert|update|delete|drop|alter|create|truncate)\b)",
     re.DOTALL,
 )
 _LONGEST_INLINE = 20_000  # letters that are read
-_CODE_OPTIONS = {"python": ("-c",), "php": ("-r",)}  # of the others it is -e
+_POWERSHELL = ("-c", "-Command", "-command")
+_CODE_OPTIONS = {
+    "python": ("-c",),
+    "php": ("-r",),
+    "deno": ("eval",),
+    "pwsh": _POWERSHELL,
+    "powershell": _POWERSHELL,
+}  # of the others it is -e
 _INTERPRETERS = frozenset({"bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "php"})
 _STARTERS = frozenset({"java", "rake", "artisan"})
 # A program that nobody knows, told to do what goes outside.
@@ -113,7 +121,7 @@ def fed(words: Sequence[str], followers: Sequence[Sequence[str]]) -> Program | N
 
 def acts_inline(words: Sequence[str], input: str) -> bool:
     """Whether an interpreter is given lines of another language that send or change something: `python -c …`, `node - <<EOF`."""
-    name = re.match(r"(python|node|deno|bun|ruby|perl|php)[\d.]*$", base(words[0]))
+    name = re.match(r"(python|node|deno|bun|ruby|perl|php|lua|pwsh|powershell|osascript)[\d.]*$", base(words[0]))
     if name is None:
         return False
     options = _CODE_OPTIONS.get(name[1], ("-e", "--eval", "-pe", "-ne"))

@@ -171,7 +171,7 @@ def to_this_machine(words: Sequence[str]) -> bool:
 
 def to_a_host(words: Sequence[str]) -> bool:
     """Whether a command names the database that it speaks to."""
-    return any(word.startswith(("-h", "--host", "--url", "--dbname=")) or "://" in word for word in words[1:])
+    return any(word.startswith(("-h", "--host", "--url", "--dbname=", "$")) or "://" in word for word in words[1:])
 
 
 def asks_about_itself(words: Sequence[str]) -> bool:

@@ -29,7 +29,10 @@ _DOCKER_AWAY = re.compile(r"DOCKER_HOST|\bdocker context\b|\bssh://|--context\b|
 _DATABASE = re.compile(
     r"(?i)(?:^|/)(?:postg\w+|pgvector|timescale\w*|mysql|mariadb|percona|mongo|mssql\S*|clickhouse\S*|cockroach\w*)(?:[:@/-]|$)"
 )
-_DATABASE_AWAY = re.compile(r"(?i)\bsecrets\.\w*(?:database|db_|_db|dsn|postgres|pg_|mysql|mongo|prisma|supabase|neon)\w*")
+_DATABASE_AWAY = re.compile(
+    r"(?i)\bsecrets\.\w*(?:database|db_|_db|dsn|postgres|pg_|mysql|mongo|prisma|supabase|neon)\w*"
+    r"|\bvars\.\w+|\b(?:PGHOST|PGSERVICE|MYSQL_HOST)\b(?!\s*[:=]\s*[\"']?(?:localhost|127\.|postgres|mysql|db)\b)"
+)
 _OF_THE_START = re.compile(r"\bgithub\.(?:ref\b|ref_type\b|event_name\b)")
 MOST_NEEDED = 50  # jobs whose conditions are passed on
 MOST_CALLS = 4  # workflows within one another

@@ -53,6 +53,7 @@ class Dag:
     defaults: Mapping[str, ast.expr] = field(default_factory=dict[str, ast.expr])
     unread: bool = False  # whether there are defaults, or arguments of the graph itself, that cannot be seen
     handed: bool = False  # whether there are such arguments of the graph itself
+    owners: Mapping[int, int] = field(default_factory=dict[int, int])  # of the calls of the file the line of the graph they say they are of
 
     def option(self, task: Task, name: str) -> ast.expr | None:
         """An option of a task; one that it does not have itself is that of all."""
@@ -62,8 +63,10 @@ class Dag:
 
 def flows(module: Module, program: Program) -> Iterator[Flow]:
     """One flow for each graph."""
+    owners: Mapping[int, int] | None = None
     for dag in dags(module):
-        yield _flow(dag, program)
+        owners = _owners(module) if owners is None else owners
+        yield _flow(replace(dag, owners=owners), program)
 
 
 def dags(module: Module) -> Iterator[Dag]:
@@ -181,7 +184,7 @@ def _may_be_guarded(dag: Dag) -> bool:
 
 def tasks_of(dag: Dag) -> Iterator[Task]:
     """The tasks in the order in which the file makes them."""
-    taken = _of_others(dag)
+    taken = {call for call, line in dag.owners.items() if line != dag.call.lineno}
     for node in statements(dag.body):
         if not isinstance(node, (ast.Assign, ast.Expr, ast.Return)) or node.value is None:
             continue
@@ -199,27 +202,28 @@ def _variable(node: ast.AST) -> str:
     return node.targets[0].id if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) else ""
 
 
-def _of_others(dag: Dag) -> set[int]:
-    """The calls that another graph of the file says are its own: by `dag=other`, or else within `with other`."""
-    every = list(statements(dag.module.tree.body))
-    graphs = {node.lineno for node in every if isinstance(node, ast.Call) and _is_dag(node, dag.frame)}
+def _owners(module: Module) -> Mapping[int, int]:
+    """Of the calls of a file the line of the graph that they say they are of: by `dag=…`, or else within a `with`."""
+    every, top = list(statements(module.tree.body)), Frame(module)
+    graphs = {node.lineno for node in every if isinstance(node, ast.Call) and _is_dag(node, top)}
     if len(graphs) == 1:
-        return set()
-    held: list[tuple[str, int]] = []  # by the names that hold them, in the order of the file
+        return {}
+    held: dict[str, list[int]] = {}  # by the names that hold them, in the order of the file
     for node in every:
         pairs = [(node.targets[0], node.value)] if isinstance(node, ast.Assign) else []
         pairs += [(one.optional_vars, one.context_expr) for one in node.items if one.optional_vars] if isinstance(node, ast.With) else []
-        held += [(name.id, made.lineno) for name, made in pairs if isinstance(name, ast.Name) and made.lineno in graphs]
+        for name, made in pairs:
+            if isinstance(name, ast.Name) and made.lineno in graphs:
+                held.setdefault(name.id, []).append(made.lineno)
 
     def graph_of(given: ast.expr | None) -> int:
         """The line of the graph that is made or named there; 0: none."""
         if isinstance(given, ast.Call) and given.lineno in graphs:
             return given.lineno
-        name = given.id if isinstance(given, ast.Name) else ""
-        return next((line for one, line in reversed(held) if given is not None and one == name and line <= given.lineno), 0)
+        lines = held.get(given.id, ()) if isinstance(given, ast.Name) else ()
+        return max((line for line in lines if given is not None and line <= given.lineno), default=0)
 
-    owners = dict(_owned(dag.module.tree.body, 0, graph_of))
-    return {call for call, line in owners.items() if line and line != dag.call.lineno}
+    return {call: line for call, line in _owned(module.tree.body, 0, graph_of) if line}
 
 
 def _owned(body: Iterable[ast.AST], around: int, graph_of: Callable[[ast.expr | None], int]) -> Iterator[tuple[int, int]]:
