@@ -265,6 +265,8 @@ def test_a_dry_run_that_is_switched_off_is_none(base: Knowledge) -> None:
         (["gh", "api", "-X", "PUT", "/repos/{owner}/{repo}/pulls/7/merge"], "github.pull.merge", "PUT api.github.com"),
         (["gh", "api", "repos/o/r/releases"], "read", "GET api.github.com"),
         (["vercel", "--prod"], "platform.deploy", "vercel --prod"),
+        (["psql", "shop"], "db.statement", "psql"),
+        (["docker", "compose", "exec", "-T", "db", "psql"], "remote.command", "docker compose exec"),
         (["curl", "-d@x", "https://api.xero.com/api.xro/2.0/Contacts"], "xero.contact", "POST api.xero.com"),
         (["curl", "-d@x", "https://api.xero.com/api.xro/2.0/Invoices"], "xero.invoice", "POST api.xero.com"),
         (["gh", "api", "graphql", "-f", "query=x"], "graphql", "POST api.github.com"),

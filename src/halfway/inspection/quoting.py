@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from halfway.inspection.redacting import BY_FORM, HIDDEN, OF_PERSONS, hidden
 
 LONGEST = 160
+LONGEST_KEPT = 500  # of a line that may be asked for again
 LONGEST_LINE = 5_000  # in which a secret is looked for; what is longer was written by no person
 _COMMAND = re.compile(r"##((?:vso)?\[)")
 _AT_BEGINNING = re.compile(r"^::")
@@ -60,7 +62,16 @@ def _printed(text: str, instead: str) -> str:
 
 def safe(text: str) -> str:
     """The text with secrets and addresses of persons taken out."""
-    text = text[:20_000]
+    # A line of a function is quoted for each call of it.
+    return _safe_line(text) if len(text) <= LONGEST_KEPT else _safe(text[:20_000])
+
+
+@lru_cache(maxsize=4_096)
+def _safe_line(text: str) -> str:
+    return _safe(text)
+
+
+def _safe(text: str) -> str:
     # What nobody sees may stand within a secret; it is only taken out where it hides one.
     bare = _UNSEEN.sub("", text)
     return hidden(bare) if bare != text and hidden(bare) != bare else hidden(text)
