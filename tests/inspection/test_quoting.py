@@ -221,6 +221,8 @@ PASSWORDS_OF_WORDS = [
     f"helm upgrade --install web x --set secrets.stripe={WORD}",
     f"skopeo copy --dest-creds bob:{WORD} docker://a docker://b",
     f"poetry publish -u bob -p {WORD}",
+    f'{{"command": "npx", "args": ["pay-mcp", "-k", "{WORD}"]}}',
+    f'{{"command": "npx", "env": {{"REGION": "${{REGION}}", "STRIPE": "{WORD}"}}}}',
     f"""curl -d '{{"credentials":{{"user":"bob","pw":"{WORD}"}}}}' https://x.example""",
 ]
 
@@ -264,6 +266,9 @@ def test_a_private_key_of_several_lines_is_taken_out_as_a_whole() -> None:
         'requests.post(u, auth=("bob", os.environ["PASSWORD"]))',
         's.login("bob", f"{password}")',
         'authors=("Bob", "Al")',
+        '{"env": {"STRIPE_KEY": "${STRIPE_KEY}"}}',
+        '["mkdir", "-p", "$OUT"]',
+        '["docker", "run", "-p", "8080:80"]',
         'docker run -u "1000":"1000" shop/app',
         "key: build-${{ runner.os }}-${{ hashFiles('**/package-lock.json') }}",
         "https://docs.shop.example/pull-requests/reviewing-changes-in-pull-requests/about-pull-request-reviews",

@@ -152,6 +152,10 @@ _QUOTED_PAIR = re.compile(
 _IN_SQL = re.compile(
     r"(?i)(?P<lead>\b(?:password|identified(?:\s+with\s+\w+)?\s+by)\s+(?:E|N)?)(?P<value>'[^'\n]{1,200}'|\\?\"[^\"\n\\]{1,200}\\?\")"
 )
+# What a server of an agent is handed: all of it may be secret. And what stands behind a short option in a list of words.
+_HANDED = re.compile(r"(?P<lead>\"env\"\s{0,20}:\s{0,20}\{)(?P<value>(?:[^{}$]|\$\{[^{}]*\}|\$|\{\{[^{}]*\}\}){1,4000})")
+_ENTRY = re.compile(rf"(?P<lead>\"[\w.-]{{1,100}}\"\s{{0,20}}:\s{{0,20}})(?P<value>{_QUOTED})")
+_IN_LIST = re.compile(rf"(?P<lead>[\"']-[kKpPt][\"']\s{{0,20}},\s{{0,20}})(?![\"'][\d:.]+[\"'])(?P<value>{_QUOTED})")
 _STORES = re.compile(r"(?:\b(?:secrets? set|config:set|kv put|config set|vars set)\b)[^\n|;&]{0,400}")
 _PAIR = re.compile(rf"(?P<lead>\s[\w.-]+=){_VALUE}")
 _IN_QUERY = re.compile(
@@ -169,7 +173,8 @@ def hidden(text: str) -> str:
         text = pattern.sub(_placed, text)
     for pattern in (_LOGIN, _QUOTED_LOGIN):
         text = pattern.sub(lambda found: found[0] if _is_copied(found) else _placed(found), text)
-    for pattern in (_IN_SQL, _ALONE, _IN_CALL, _OPTION, _ASSIGNED):
+    text = _HANDED.sub(lambda found: found["lead"] + _ENTRY.sub(_placed, found["value"]), text)
+    for pattern in (_IN_LIST, _IN_SQL, _ALONE, _IN_CALL, _OPTION, _ASSIGNED):
         text = pattern.sub(_placed, text)
     text = _STORES.sub(lambda found: _PAIR.sub(_placed, found[0]), text)
     return _IN_QUOTES.sub(lambda found: HIDDEN if _is_jumbled(found[0]) else found[0], _RUN.sub(_run, text))
