@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from halfway.inspection.knowledge import Key, Knowledge, Trust, load
-from halfway.inspection.knowledge.rows import parse, rows
+from halfway.inspection.knowledge.rows import parse, rows, table
 from halfway.inspection.model import Effect, Kind, Receiver, Repeat, Reversible
 
 
@@ -728,3 +728,11 @@ def test_a_copy_that_ends_on_this_machine_changes_nothing_outside() -> None:
     for line, outward in (("rsync -a host:/a /b", False), ("scp host:/a .", False), ("rsync -a /b host:/a", True), ("scp a $TO", False)):
         effect = base.command(line.split())
         assert (effect is not None and effect.outward) is outward, line
+
+
+@pytest.mark.parametrize("of", ["commands", "uses"])
+def test_a_limit_of_a_tool_has_a_source(of: str) -> None:
+    for name, told in table("limits")[of].items():
+        assert told.keys() <= {"seconds", "options", "request", "source"}, name
+        assert told["seconds"] > 0, name
+        assert told["source"].startswith("https://"), name

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from halfway.inspection.assessing import Repeatable, repeatability
 from halfway.inspection.finding import Case, Finding, Rule, Severity
-from halfway.inspection.model import Kind, Mark, OnError, Repeat, Starting, Step
+from halfway.inspection.model import Guard, Kind, Mark, OnError, Repeat, Starting, Step
 from halfway.inspection.rules.common import (
     found,
     in_a_channel,
@@ -115,7 +115,7 @@ def _is_missed_by_nobody(case: Case, step: Step) -> bool:
     action = case.action(step)
     if action is None or action.lasting or Mark.IN_LOOP in step.marks or _is_followed(case, step):
         return False
-    if any(not one.cancels and one.unit in ("", step.unit) for one in case.flow.guards):
+    if any(not one.cancels for one in _guards(case, step)):
         return False
     by_clock = Starting.SCHEDULE in {one.kind for one in case.flow.triggers} and repeatability(step) is Repeatable.PROVEN
     return tells_team(step) or to_the_project(case, step) or by_clock
@@ -143,8 +143,12 @@ def _is_shown(case: Case, step: Step | None) -> bool:
 def _may_hang(case: Case, step: Step) -> bool:
     """Whether it takes its time, and the next run does not end this one."""
     action = case.action(step)
-    ended = any(one.cancels and one.unit in ("", step.unit) for one in case.flow.guards)
+    ended = any(one.cancels for one in _guards(case, step))
     return action is not None and action.lasting and not ended
+
+
+def _guards(case: Case, step: Step) -> Iterator[Guard]:
+    return (one for one in case.flow.guards if one.unit in ("", step.unit))
 
 
 def _is_followed(case: Case, step: Step) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from halfway.inspection.formats.python import operators
 from halfway.inspection.formats.python.building import Plan, flow
 from halfway.inspection.formats.python.frames import Frame, calls, dotted, entries, keyword, number, text
-from halfway.inspection.formats.python.names import Function, Module, Program, statements
+from halfway.inspection.formats.python.names import Function, Module, Program, is_operator, statements
 from halfway.inspection.formats.python.said import docs_of, ignores_failures, marked
 from halfway.inspection.formats.python.starting import by_person, decorated, period, scheduled, trigger
 from halfway.inspection.formats.python.walk import Around, Walk
@@ -241,7 +241,7 @@ def _owned(body: Iterable[ast.AST], around: int, graph_of: Callable[[ast.expr | 
 def _as_task(call: ast.Call, variable: str, dag: Dag) -> Task | None:
     name = dotted(_made_by(call.func), dag.frame)
     id = keyword(call, "task_id")
-    if id is not None and operators.is_operator(name):
+    if id is not None and is_operator(name):
         return Task(text(id, dag.frame), call, variable)
     function = dag.module.functions.get(name)
     decorator = (

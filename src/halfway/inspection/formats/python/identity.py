@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from halfway.inspection.formats.python.frames import Frame, dotted, entries, keyword, text
-from halfway.inspection.formats.python.names import Bound, worded
+from halfway.inspection.formats.python.names import Bound, is_operator, worded
 from halfway.inspection.model import Bearing, Identity, Repeater, Repeating
 from halfway.inspection.quoting import quoted
 
@@ -16,7 +16,6 @@ _KEYWORDS = re.compile(
     r"(?i)^(idem(?:potency)?_?key|idempotency_?token|client_?request_?token|client_?token|request_?id|dedup(e|lication)?_?key"
     r"|message_?deduplication_?id|nonce|external_?id|requestid|sender_batch_id|workflow_id|job_id|task_id|identifier)$"
 )
-_OPERATOR = re.compile(r"(?:Operator|Sensor|SensorAsync)(?:\.partial\(.*\)\.expand)?$")
 _HEADERS = re.compile(r"(?i)^(x-)?([a-z-]*idempotency-key|paypal-request-id|request-id|x-nc-api-idempotency-key)$")
 _IN_BODY = re.compile(r"(?i)^(idem(?:potency)?_?key|request_?id|requestid|external_?id|dedup_key|nonce|sender_batch_id|client_?token)$")
 _MINTING = re.compile(
@@ -56,7 +55,7 @@ def keys(call: ast.Call, frame: Frame) -> Iterator[ast.expr]:
     """What stands for a key in the arguments, the headers and the body of a call."""
     for one in call.keywords:
         # How a task of a graph is called reaches nobody outside.
-        if one.arg and _KEYWORDS.match(one.arg) and not (one.arg == "task_id" and _OPERATOR.search(ast.unparse(call.func))):
+        if one.arg and _KEYWORDS.match(one.arg) and not (one.arg == "task_id" and is_operator(ast.unparse(call.func))):
             yield one.value
     for name, pattern in (
         ("headers", _HEADERS),

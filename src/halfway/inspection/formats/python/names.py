@@ -277,6 +277,11 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.AST]:
             waiting.extend(reversed(list(ast.iter_child_nodes(node))))
 
 
+def is_operator(name: str) -> bool:
+    """Whether a class makes a task of a graph."""
+    return re.search(r"(Operator|Sensor|SensorAsync)$", name) is not None
+
+
 @dataclass(eq=False)
 class Program:
     """All Python files that were given; each is parsed once."""

@@ -27,11 +27,6 @@ _READING = re.compile(r"(Check\w*|ToLocal\w*|Get\w*|List\w*|Fetch\w*|Download\w*
 _TEMPLATE = re.compile(r"\{%.*?%\}", re.DOTALL)  # what is gone when the command is run
 
 
-def is_operator(name: str) -> bool:
-    """Whether a class makes a task of a graph."""
-    return re.search(r"(Operator|Sensor|SensorAsync)$", name) is not None
-
-
 def operator(call: ast.Call, name: str, task: str, around: Around, walk: Walk) -> None:
     """Adds what the operator does to the walk."""
     kind = name.rpartition(".")[2]
