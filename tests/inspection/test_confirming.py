@@ -109,6 +109,14 @@ def test_the_newest_is_another_one_where_the_flow_itself_makes_it(tmp_path: Path
     assert (found["R-09"].holds_if is None) is shown
 
 
+@pytest.mark.parametrize(("runs", "shown"), [("make all", True), ("cargo x release", False)])
+def test_a_program_of_the_project_may_read_an_input_out_of_the_event(tmp_path: Path, runs: str, shown: bool) -> None:
+    on = "on:\n  workflow_dispatch:\n    inputs:\n      channel:\n        required: true\n"
+    steps = f"- run: {runs}\n- run: gh release create v1\n"
+    found = findings(tmp_path, "a.yml", workflow(steps).replace("on: push\n", on))
+    assert (found["R-28"].holds_if is None) is shown
+
+
 @pytest.mark.parametrize("rule", [rule for rule in all_rules() if rule.holds_if], ids=lambda rule: rule.id)
 def test_a_condition_fills_in_only_what_the_sentence_has(rule: object) -> None:
     """Else the card would break off where it is shown."""

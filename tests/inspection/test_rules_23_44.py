@@ -93,7 +93,8 @@ def test_r28_quotes_the_places_of_the_step_itself() -> None:
 def test_r28_an_input_that_nothing_reads_is_said_of_the_flow() -> None:
     version = broken("version", step("upload", 10, PUBLISH))
     assert only("R-28", version) == ("R-28", "LOW", "", [4])  # it may be left empty
-    assert only("R-28", replace(version, extra={**version.extra, "broken_required": "true"})) == ("R-28", "MEDIUM", "", [4])
+    assert only("R-28", replace(version, extra={**version.extra, "broken_required": "version"})) == ("R-28", "MEDIUM", "", [4])
+    assert only("R-28", replace(version, extra={**version.extra, "broken_required": "reason"})) == ("R-28", "LOW", "", [4])
     assert only("R-28", broken("dry_run", step("upload", 10, PUBLISH))) == ("R-28", "HIGH", "", [5])
     assert text("R-28", broken("dry_run", step("upload", 10, PUBLISH))) == (
         "Nothing reads dry_run: who starts it by hand to try it out starts the real effects."

@@ -366,6 +366,38 @@ def test_what_a_shell_is_handed_by_a_pipe_was_not_read(command: str, unread: str
     assert [one.what for one in shell(command).unread] == ([] if unread is None else [unread])
 
 
+@pytest.mark.parametrize(
+    ("command", "unread"),
+    [
+        ("go run ./cmd/announce", "go run ./cmd/announce"),
+        ("cargo run --release --bin biller", "cargo run biller"),
+        ("cargo x release", "cargo x release"),
+        ("conda run -n prod python charge.py", "charge.py"),
+        ("pipenv run python charge.py", "charge.py"),
+        ("/opt/acme/bin/charge-all", "/opt/acme/bin/charge-all"),
+        ("~/bin/deploy.sh", "~/bin/deploy.sh"),
+        ("go run github.com/acme/lint@v1.2 ./...", None),
+        ("cargo xtask lint", None),
+        ("/usr/local/bin/jq . a.json", None),
+    ],
+)
+def test_a_program_of_the_project_is_named_however_it_is_started(command: str, unread: str | None) -> None:
+    assert [one.what for one in shell(command).unread] == ([] if unread is None else [unread])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "su - app -c 'curl -X POST https://pay.example/c -d 1'",
+        "${CURL:-curl} -X POST https://pay.example/c -d 1",
+        "docker run --rm curlimages/curl:8.1 -X POST https://pay.example/c -d 1",
+        "docker run --rm alpine/tools curl -X POST https://pay.example/c -d 1",
+    ],
+)
+def test_what_stands_before_a_request_does_not_hide_it(command: str) -> None:
+    assert acts(shell(command)) == ["POST pay.example"]
+
+
 def test_a_script_that_calls_itself_ends() -> None:
     flow = shell("#!/bin/bash\nnpm publish\n./run.sh\n")
     assert acts(flow) == ["npm publish", "-"]

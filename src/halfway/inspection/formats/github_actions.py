@@ -194,8 +194,8 @@ def _acts(step: Step) -> bool:
 
 def _extra(root: Node, found: tuple[Broken, ...]) -> dict[str, str]:
     names = {"broken_inputs": "; ".join(dict.fromkeys(one.name for one in found))} if found else {}
-    if any(one.required for one in found):
-        names["broken_required"] = "true"
+    if required := [one.name for one in found if one.required]:
+        names["broken_required"] = "; ".join(required)
     # Two steps that exclude each other have no way between them: the order of the file alone says nothing.
     return names | {"drawn": "true"} | ({"tags_only": "true"} if starts_on_tags_only(root) else {})
 

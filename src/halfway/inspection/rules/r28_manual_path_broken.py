@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
-from halfway.inspection.model import Fact, Flow
+from halfway.inspection.model import Fact, Flow, Step
 from halfway.inspection.quoting import quoted
 from halfway.inspection.rules.common import found
 
@@ -36,7 +36,8 @@ def _of_flow(flow: Flow) -> Iterator[Finding]:
         return
     trial = any(_TRIAL.search(one) for one in names)
     # What may be left empty, few will have meant much by.
-    ignored = Severity.MEDIUM if "broken_required" in flow.extra else Severity.LOW
+    required = flow.extra.get("broken_required", "").split("; ")
+    ignored = Severity.LOW if set(names).isdisjoint(required) else Severity.MEDIUM
     severity, text = (Severity.HIGH, PROMISED) if trial else (ignored, IGNORED)
     inference = Said(text, {"names": quoted("; ".join(names), 80)})
     yield Finding(rule=RULE.id, severity=severity, span=facts[0].span, facts=facts, inference=inference)
@@ -48,6 +49,11 @@ def _said_of(facts: tuple[Fact, ...], *names: str) -> tuple[Fact, ...]:
     return tuple(fact for fact in facts if any(word in fact.quote for word in words)) or facts
 
 
+def _is_of_flow(case: Case, step: Step | None) -> bool:
+    """Whether it is said of the file as a whole, and nothing that it runs could read the input out of the event itself."""
+    return step is None and not any(one.opaque is not None for one in case.ways.steps)
+
+
 RULE = Rule(
     id="R-28",
     name="manual-path-broken",
@@ -55,5 +61,9 @@ RULE = Rule(
     why="It is the way of recovery: somebody takes it when a run has stopped halfway. It then publishes, sends or changes the wrong thing.",
     fix="Use every input that is asked for, and give each value that only one event brings another source.",
     check=check,
-    holds_if={FLOWS: "it is started in that way, and {what} then does something wrong"},
+    holds_if={
+        FLOWS: "it is started in that way, and {what} then does something wrong",
+        **dict.fromkeys((IGNORED, PROMISED), "no program that the run starts reads it out of the event itself"),
+    },
+    shown=_is_of_flow,
 )

@@ -43,6 +43,9 @@ _CODE_OPTIONS = {
 }  # of the others it is -e
 _INTERPRETERS = frozenset({"bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "php"})
 _STARTERS = frozenset({"java", "rake", "artisan"})
+# Builders that also start what they have built, by the word that tells them to.
+_BUILT_HERE = {"go": ("run",), "cargo": ("run", "x", "xtask"), "dotnet": ("run",), "swift": ("run",), "mix": ("run",)}
+_OF_SYSTEM = re.compile(r"^/(?:usr/(?:local/)?)?s?bin/|^/opt/homebrew/|^/etc/init\.d/|^/snap/")
 # A program that nobody knows, told to do what goes outside.
 _ACTS = re.compile(
     r"(?i)^(?:charge|pay|payout|refund|bill|invoice|send|notify|mail|publish|deploy|release|push|upload|promote|migrate|sync|provision"
@@ -95,17 +98,29 @@ def program(words: Sequence[str]) -> Program | None:
         return _target_of(words, told)
     if name in _RUNNERS:
         return _run_by(name, words, told)
+    if list(words[1:2]) and words[1] in _BUILT_HERE.get(name, ()):
+        return _built_here(words)
     if name in _STARTERS or _acts(name, words):
         return Program(told, False, told)
     if (
         "/" in words[0]
-        and not words[0].startswith(("/", "$", "~", "./$", "http"))
+        and not words[0].startswith(("$", "./$", "http"))
+        and not _OF_SYSTEM.match(words[0])
         and "node_modules/" not in words[0]
         and not _WITHIN.search(words[0])
         and name not in ("gradlew", "mvnw")
     ):
         return Program(words[0], True, told)
     return None
+
+
+def _built_here(words: Sequence[str]) -> Program | None:
+    """A program of the project that is built and started in one go; a tool of somebody else is named with its version."""
+    target = next((word for word in words[2:] if not word.startswith("-")), "")
+    if "@" in target or any(_WITHIN.search(word) for word in words[2:]):
+        return None
+    told = " ".join((*words[:2], target)).strip()
+    return Program(told, False, told)
 
 
 def fed(words: Sequence[str], followers: Sequence[Sequence[str]]) -> Program | None:

@@ -47,6 +47,7 @@ WRITTEN_HERE = "{what} is written out in the file itself, in another language: w
 INLINE = "the lines that {what} is given are in another language: what they do outside was not followed"
 NOT_SHELL = "{what} could not be read as a shell script"
 _BEHIND = re.compile(r"^\$(?:\{(\w+)\}|(\w+)(?=/))([\w./-]*\w)$")
+_OR_ELSE = re.compile(r"^\$\{\w+:?-([\w./-]+)\}$")
 _TRIAL = re.compile(r"(?i)dry[_-]?run")
 
 
@@ -112,6 +113,8 @@ def _filled(command: Command, frame: Frame, origins: Origins) -> Command:
     words = [VARIABLE.sub(value, word)[:10_000] for word in command.words]
     if said.unknown_name(words) and (alone := VARIABLE.fullmatch(words[0])):
         words[0] = origins.program(alone[1] or alone[2], command.line, command.conditions) or words[0]
+    if (otherwise := _OR_ELSE.match(words[0])) is not None:
+        words[0] = otherwise[1]  # what it is where nobody has said another
     words[0] = _in_a_folder(words[0], command, origins)
     if said.unknown_name(command.words) and not said.unknown_name(words):
         words[:1] = _split(words[0])

@@ -11,7 +11,15 @@ from halfway.inspection.source import whole
 
 _PLAIN = {"sudo", "env", "time", "command", "exec", "nohup", "nice", "ionice", "stdbuf", "builtin", "doas", "chronic"}
 _RETRYING = {"retry", "retry.sh", "with_retry", "with-retry"}
+# What runs a command in the surroundings of a project.
+_RUN_WITHIN = {"pipenv": "run", "conda": "run", "mamba": "run", "micromamba": "run", "pdm": "run", "hatch": "run", "rye": "run"}
+_CONTAINERS = frozenset({"docker", "podman"})
+# What goes outside also from within a container, which the machine that starts it cannot take back.
+_FROM_CONTAINERS = frozenset({"curl", "wget", "aws", "gcloud", "az", "gh", "kubectl", "helm"})
 _TAKES_VALUE = {
+    "conda": {"-n", "--name", "-p", "--prefix"},
+    "mamba": {"-n", "--name", "-p", "--prefix"},
+    "micromamba": {"-n", "--name", "-p", "--prefix"},
     "sudo": {"-u", "-g", "-h", "-p", "-C", "-T"},
     "doas": {"-u", "-C"},
     "env": {"-u", "-C"},
@@ -23,7 +31,7 @@ _TAKES_VALUE = {
     "xargs": {"-n", "-I", "-P", "-L", "-d", "-a", "-s", "-E"},
     "parallel": {"-j", "-a", "-n"},
 }
-_SHELLS = {"bash", "sh", "zsh", "dash"}
+_SHELLS = {"bash", "sh", "zsh", "dash", "su", "runuser"}
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 _ASSIGNS = re.compile(r"^[A-Za-z_]\w*=")
 
@@ -37,6 +45,8 @@ def unwrapped(words: Sequence[str]) -> tuple[tuple[str, ...], Wrapping, str | No
         if taken == 0 or taken >= len(rest):
             break
         rest = rest[taken:]
+        if name in _CONTAINERS:
+            rest[0] = _program(rest[0])
     return tuple(rest), wrapping, _script(rest)
 
 
@@ -57,9 +67,23 @@ def _taken(name: str, words: list[str], wrapping: Wrapping) -> tuple[int, Wrappi
     if name == "find" and any(word in ("-exec", "-execdir") for word in words):
         at = next(place for place, word in enumerate(words) if word in ("-exec", "-execdir"))
         return at + 1, replace(wrapping, looped=True)
+    if name in _RUN_WITHIN and words[1:2] == [_RUN_WITHIN[name]]:
+        return _options(words, 2), wrapping
+    if name in _CONTAINERS and words[1:2] == ["run"]:
+        return _in_container(words), wrapping
     if name in _RETRYING:
         return _retried(words, wrapping)
     return 0, wrapping
+
+
+def _in_container(words: list[str]) -> int:
+    """The place of a command that goes outside also from there: of its own name, or of the image that is called after it."""
+    return next((place for place, word in enumerate(words) if place > 1 and _program(word) in _FROM_CONTAINERS), 0)
+
+
+def _program(word: str) -> str:
+    """The name of a program, or of the image that is called after it."""
+    return word.rsplit("/", 1)[-1].partition(":")[0]
 
 
 def _retried(words: list[str], wrapping: Wrapping) -> tuple[int, Wrapping]:
@@ -89,7 +113,7 @@ def _script(words: list[str]) -> str | None:
     name = words[0].rsplit("/", 1)[-1] if words else ""
     if name in _SHELLS:
         for place, word in enumerate(words[1:], 1):
-            if re.fullmatch(r"-[a-z]*c", word) and place + 1 < len(words):
+            if re.fullmatch(r"-[a-z]*c|--command", word) and place + 1 < len(words):
                 return words[place + 1]
     return " ".join(words[1:]) if name == "eval" and len(words) > 1 else None
 
