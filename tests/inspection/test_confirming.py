@@ -284,3 +284,23 @@ def test_behind_a_command_that_github_takes_no_more_nothing_is_reached(tmp_path:
     hangs = findings(tmp_path, "a.yml", workflow(steps).replace("    timeout-minutes: 9\n", ""))["R-15"]
     assert (hangs.holds_if is None) is reached
     assert hangs.holds_if is None or "GitHub takes set-env no more" in words(hangs.holds_if)
+
+
+@pytest.mark.parametrize(
+    ("runs_on", "reached"),
+    [
+        ("ubuntu-20.04", False),
+        ("macos-13-xlarge", False),
+        ("[self-hosted, ubuntu-20.04]", True),  # a machine of their own may be called so
+        ("ubuntu-24.04", True),
+        ("${{ matrix.os }}\n    strategy: {matrix: {os: [windows-2019]}}", False),
+        ("${{ matrix.os }}\n    strategy: {matrix: {os: [windows-2019, windows-2025]}}", True),
+    ],
+)
+def test_a_job_that_asks_for_a_machine_that_is_gone_does_not_begin(tmp_path: Path, runs_on: str, reached: bool) -> None:
+    steps = "- uses: acme/setup@main\n- run: twine upload a\n"
+    text = workflow(steps).replace("    timeout-minutes: 9\n", "").replace("runs-on: ubuntu-latest", f"runs-on: {runs_on}")
+    found = findings(tmp_path, "a.yml", text)
+    for one in (found["R-15"], found["R-41"]):  # the one is said of a step, the other of the file
+        assert (one.holds_if is None) is reached
+        assert one.holds_if is None or "twine upload is reached" in words(one.holds_if) or "setup@main is reached" in words(one.holds_if)

@@ -79,6 +79,11 @@ def test_expressions_end_at_the_nearest_end_and_without_one_nothing_is_left_to_l
     assert replaced(text, lambda whole: whole.upper()).startswith("${{ A }} b ${{ C\n}}${{ ")
 
 
+def test_what_stands_between_quotes_ends_no_expression() -> None:
+    assert expressions("${{ f('{{0}}', a) }} it's ${{ 'b''}}' }}") == [" f('{{0}}', a) ", " 'b''}}' "]
+    assert expressions("${{ a' }} b") == [" a' "]
+
+
 # ── too much ──
 
 

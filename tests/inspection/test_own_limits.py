@@ -157,6 +157,8 @@ def test_steps_of_other_kinds_are_no_reason_to_refuse_a_file(tmp_path: Path, ste
         ("- uses: acme/ship@v1\n  shell: bash\n", "a working-directory or a shell"),
         ("- run: npm publish\n  env: {A: b}\n  env: {C: d}\n", "because env stands twice"),
         ("- if: secrets.TOKEN != ''\n  run: npm publish\n", "because if may not name secrets there"),
+        ("- run: npm publish\n  env: {A: '${{ ssecrets.TOKEN }}'}\n", "because it knows nothing called ssecrets"),
+        ("- if: gihub.ref == 'x'\n  run: npm publish\n", "because it knows nothing called gihub"),
     ],
 )
 def test_of_a_file_that_github_does_not_understand_nothing_is_said(tmp_path: Path, step: str, why: str) -> None:
@@ -164,6 +166,19 @@ def test_of_a_file_that_github_does_not_understand_nothing_is_said(tmp_path: Pat
     found = INSPECTOR.inspect([tmp_path / "a.yml"])
     assert found.card is None
     assert [why in skip.why for skip in found.skipped] == [True]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "${{ github.ref == 'refs/heads/main' && inputs.on || format('{{0}}', vars.OFF) }}",
+        "${{ matrix.of == env.LATEST && 'type=semver,pattern={{version}}' || '' }}",
+        "${{ fromJSON(needs.a.outputs.b)[0].c }} ${{ secrets['A B'] }} ${{ always() && !cancelled() }} ${{ steps.a.outputs.*.b }}",
+    ],
+)
+def test_what_an_expression_may_name_is_no_reason_to_refuse_a_file(tmp_path: Path, value: str) -> None:
+    (tmp_path / "a.yml").write_text(workflow(f"- run: npm publish\n  env:\n    A: >-\n      {value}\n"))
+    assert [skip.why for skip in INSPECTOR.inspect([tmp_path / "a.yml"]).skipped] == []
 
 
 @pytest.mark.parametrize(("a", "b", "refused"), [("b", "a", "a"), ("a", "[]", "a"), ("[]", "a", "")])

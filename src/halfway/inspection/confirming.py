@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from halfway.inspection.finding import Case, Finding, Rule, Said
+from halfway.inspection.model import Step
+from halfway.inspection.rules.common import outward, told
 
 REFUSED = "{what} is reached at all: GitHub ends every job that uses {action}"
+RETIRED = "{what} is reached at all: GitHub has taken the machine {action} away, and a job that asks for it does not begin"
 ENDED = "{what} is reached at all: GitHub takes {action} no more, and what is before it ends there"
 UNREACHED = "{what} is reached at all: what is before it sets up Python 3.1, as which 3.10 is read without quotes"
 
@@ -14,11 +17,24 @@ UNREACHED = "{what} is reached at all: what is before it sets up Python 3.1, as 
 def with_condition(case: Case, rule: Rule, finding: Finding) -> Finding:
     """The finding with the condition that its rule has for such a sentence, unless the file shows at this step that it is met."""
     step, text = case.steps.get(finding.step), rule.holds_if.get(finding.inference.text)
-    params = finding.inference.params
-    own = None if text is None or (rule.shown is not None and rule.shown(case, step)) else Said(text, params)
-    why = "" if step is None else step.extra.get("unreached", "")
-    text = UNREACHED if why == "python" else ENDED if why.startswith("::") else REFUSED
-    reached = Said(text, {**params, "action": why.removeprefix("::")}) if why else None
+    own = None if text is None or (rule.shown is not None and rule.shown(case, step)) else Said(text, finding.inference.params)
+    reached = _reached(step, finding) if step is not None else _reached_at_all(case, finding)
     if own is not None and reached is not None:
         return replace(finding, holds_if=Said("{one}, and {other}", {"one": reached, "other": own}))
     return replace(finding, holds_if=reached or own)
+
+
+def _reached_at_all(case: Case, finding: Finding) -> Said | None:
+    """What is said of a whole flow depends on the same where none of its steps that act is reached."""
+    acting = [step for step in case.flow.steps if outward(step) or step.opaque is not None]
+    if not acting or any("unreached" not in step.extra for step in acting):
+        return None
+    return _reached(acting[0], finding)
+
+
+def _reached(step: Step, finding: Finding) -> Said | None:
+    why = step.extra.get("unreached", "")
+    if not why:
+        return None
+    text = UNREACHED if why == "python" else ENDED if why.startswith("::") else REFUSED if "/" in why else RETIRED
+    return Said(text, {"what": told(step), **finding.inference.params, "action": why.removeprefix("::")})

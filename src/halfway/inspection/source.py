@@ -198,10 +198,22 @@ def expressions(text: str) -> list[str]:
 def replaced(text: str, put: Callable[[str], str]) -> str:
     """The text with something else for each `${{ }}`; in one go, where a pattern would look for the end of each that has none."""
     parts, at = list[str](), 0
-    while (begins := text.find("${{", at)) >= 0 and (ends := text.find("}}", begins + 3)) >= 0:
+    while (begins := text.find("${{", at)) >= 0 and (ends := _end(text, begins + 3)) >= 0:
         parts += (text[at:begins], put(text[begins : ends + 2]))
         at = ends + 2
     return "".join((*parts, text[at:]))
+
+
+def _end(text: str, at: int) -> int:
+    """Where the expression that begins there is closed; what stands between quotes closes nothing."""
+    first = ends = text.find("}}", at)
+    while ends >= 0 and (opens := text.find("'", at, ends)) >= 0:
+        closes = text.find("'", opens + 1)
+        if closes < 0:
+            return first
+        at = closes + 1
+        ends = text.find("}}", at) if closes > ends else ends
+    return ends if ends >= 0 else first
 
 
 # ── JSON ──

@@ -10,21 +10,15 @@ from pathlib import PurePosixPath
 from halfway.inspection.formats import Given
 from halfway.inspection.formats.github.inputs import Broken, broken
 from halfway.inspection.formats.github.jobs import Calling, Unit, units
+from halfway.inspection.formats.github.refusing import refuse_what_never_runs
 from halfway.inspection.formats.github.triggers import guards, starts_on_tags_only, triggers
 from halfway.inspection.formats.moving import moving
 from halfway.inspection.formats.sequence import Draft, edges, ends, numbered
 from halfway.inspection.formats.shell import secrets
 from halfway.inspection.model import Edge, Flow, Kind, Mark, RunLog, Span, Starting, Step, Trigger, When
 from halfway.inspection.quoting import quoted
-from halfway.inspection.source import Node, Source, Unreadable, expressions
+from halfway.inspection.source import Node, Source
 
-_OF_BOTH = frozenset({"id", "name", "if", "env", "with", "continue-on-error", "timeout-minutes", "working-directory", "shell"})
-_STRINGS = re.compile(r"'[^']*'")
-# What GitHub knows nothing of in those keys of a job.
-_IN_A_JOB: Mapping[str, Sequence[str]] = {
-    "env": ("if", "env", "runs-on", "strategy", "concurrency", "continue-on-error", "timeout-minutes", "with", "secrets"),
-    "secrets": ("if", "runs-on", "strategy", "concurrency", "continue-on-error", "timeout-minutes", "with"),
-}
 _OWNER = re.compile(r"github\.repository(?:_owner)?\s*==\s*['\"]([A-Za-z\d][\w-]*)\b")
 _FOR_PEOPLE = re.compile(r"(?i)^(?:[\w-]*[-_])?(?:body|text|message|notes|description|comment|payload|title)$")
 _MAY_BE = re.compile(r"^[ \t]*[\"']?(?:jobs|runs)[\"']?\s*:", re.MULTILINE)
@@ -56,60 +50,12 @@ class GithubActions:
                 calling = Calling(_as_workflow(root), source, given, limited=False)
                 yield _flow(calling, (Trigger(Starting.CALL, root.get("runs").span),))
         else:
-            _refuse_what_never_runs(root)
+            refuse_what_never_runs(root)
             yield _flow(Calling(root, source, given), triggers(root, source))
 
     def runs(self, source: Source, given: Given, /) -> Iterator[RunLog]:
         """A definition tells of no runs."""
         yield from ()
-
-
-def _refuse_what_never_runs(root: Node) -> None:
-    """GitHub takes a file with such a step for none at all: not one of its jobs begins.
-
-    Raises Unreadable.
-    """
-    if root.twice:
-        where, _, key = root.twice.partition(": ")
-        raise Unreadable(f"{where}: GitHub runs nothing of this file, because {quoted(key, 40)} stands twice")
-    _refuse_circles(root.get("jobs"))
-    _refuse_unknown_names(root, {"env": ("env", "run-name", "concurrency"), "secrets": ("run-name", "concurrency")})
-    for _, job in root.get("jobs").items():
-        _refuse_unknown_names(job, _IN_A_JOB)
-        for step in job.get("steps").each():
-            _refuse_unknown_names(step, {"secrets": ("if",)})
-        for step in job.get("steps").each():
-            line = step.span.line
-            # GitHub knows steps of other kinds, too, which have keys of their own.
-            idle = not step.get("run").there and not step.get("uses").there
-            if idle and isinstance(step.value, dict) and _OF_BOTH.issuperset(step.value):
-                raise Unreadable(f"line {line}: GitHub runs nothing of this file, because a step has neither run nor uses")
-            if step.get("uses").there and (step.get("working-directory").there or step.get("shell").there):
-                raise Unreadable(
-                    f"line {line}: GitHub runs nothing of this file, because a step with uses has a working-directory or a shell"
-                )
-
-
-def _refuse_circles(jobs: Node) -> None:
-    needs = {name: {one.text for one in job.get("needs").each()} for name, job in jobs.items()}
-    left = set(needs)
-    while ready := {name for name in left if not needs[name] & left}:
-        left -= ready
-    if left:
-        first = min(left, key=lambda name: jobs.get(name).span.line)
-        raise Unreadable(f"line {jobs.get(first).span.line}: GitHub runs nothing of this file, because {quoted(first, 40)} needs itself")
-
-
-def _refuse_unknown_names(node: Node, unknown: Mapping[str, Sequence[str]]) -> None:
-    for name, keys in unknown.items():
-        for key in keys:
-            waiting = [node.get(key)]
-            while waiting:
-                one = waiting.pop()
-                waiting += [value for _, value in one.items()] + (list(one.each()) if isinstance(one.value, list) else [])
-                asked = [one.text] if key == "if" else expressions(one.text)
-                if any(re.search(rf"(?<![\w.-]){name}\s*[.\[]", _STRINGS.sub("", text)) for text in asked):
-                    raise Unreadable(f"line {one.span.line}: GitHub runs nothing of this file, because {key} may not name {name} there")
 
 
 def _used(source: Source, given: Given) -> bool:

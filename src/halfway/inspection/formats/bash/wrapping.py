@@ -67,13 +67,16 @@ def _taken(name: str, words: list[str], wrapping: Wrapping) -> tuple[int, Wrappi
     if name == "find" and any(word in ("-exec", "-execdir") for word in words):
         at = next(place for place, word in enumerate(words) if word in ("-exec", "-execdir"))
         return at + 1, replace(wrapping, looped=True)
-    if name in _RUN_WITHIN and words[1:2] == [_RUN_WITHIN[name]]:
-        return _options(words, 2), wrapping
-    if name in _CONTAINERS and words[1:2] == ["run"]:
-        return _in_container(words), wrapping
     if name in _RETRYING:
         return _retried(words, wrapping)
-    return 0, wrapping
+    return _started(name, words), wrapping
+
+
+def _started(name: str, words: list[str]) -> int:
+    """How many words only say in which surroundings the rest is run."""
+    if name in _RUN_WITHIN and words[1:2] == [_RUN_WITHIN[name]]:
+        return _options(words, 2)
+    return _in_container(words) if name in _CONTAINERS and words[1:2] == ["run"] else 0
 
 
 def _in_container(words: list[str]) -> int:

@@ -14,6 +14,7 @@ from halfway.inspection.formats.github.handing import called_with, has_secret, s
 from halfway.inspection.formats.github.inputs import Broken
 from halfway.inspection.formats.github.steps import NOT_GIVEN, TOO_MANY, Follows, Making, fill, keyed, made
 from halfway.inspection.formats.github.triggers import repeaters
+from halfway.inspection.formats.github.unreached import fails, halts, never_begins
 from halfway.inspection.formats.sequence import Draft, happens, joined, slug
 from halfway.inspection.model import Gate, Mark, OnError, Repeater, Repeating, Span, Step, Unread, When
 from halfway.inspection.quoting import quoted, safe
@@ -36,11 +37,6 @@ _DATABASE_AWAY = re.compile(
 _OF_THE_START = re.compile(r"\bgithub\.(?:ref\b|ref_type\b|event_name\b)")
 MOST_NEEDED = 50  # jobs whose conditions are passed on
 MOST_CALLS = 4  # workflows within one another
-# Since November 2020, unless somebody allows them again.
-_OLD_COMMAND, _ALLOWED = re.compile(r"::(?:set-env|add-path)\b"), "ACTIONS_ALLOW_UNSECURE_COMMANDS"
-# Since January 2025, and these of the cache since March.
-_REFUSED = re.compile(r"actions/(?:(?:upload|download)-artifact@v[123]|cache@v[12])(?:\.[\d.]+)?$")
-_OF_MATRIX = re.compile(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}")
 TOO_DEEP = "{what} is more than four workflows deep"
 
 
@@ -85,46 +81,12 @@ def units(calling: Calling) -> list[Unit]:
     for name in _order(needs):
         before, job = needs[name], jobs[name]
         waits = when(job.node.get("if").text) is When.SUCCESS
-        unreached = calling.unreached or _refused(job) or next((halted[one] for one in before if waits and halted.get(one)), "")
-        halted[name] = unreached or _fails(job)
+        unreached = calling.unreached or never_begins(job) or next((halted[one] for one in before if waits and halted.get(one)), "")
+        halted[name] = unreached or fails(job)
         happened = any(acted.get(need, False) for need in before)
         done[name] = [] if never(job.node.get("if").text) else list(_unit(job, before, calling, happened, unreached))
         acted[name] = happened or any(happens(unit.drafts) for unit in done[name])
     return [unit for name in done for unit in _wired(done[name], done)]
-
-
-def _refused(job: Job) -> str:
-    """The action for which GitHub ends the job before its first step."""
-    used = (step.get("uses").text for step in job.steps.values())
-    return next((one for one in used if _REFUSED.match(one)), "")
-
-
-def _fails(job: Job) -> str:
-    """Why the job ends with a failure each time, so that nothing that waits for it begins."""
-    passed_over = job.node.get("continue-on-error")
-    if passed_over and passed_over.value is not False:
-        return ""
-    return next((why for step in job.steps.values() if (why := _halts(step, job))), "")
-
-
-def _halts(step: Node, job: Job) -> str:
-    """Why a step fails each time: a command that GitHub takes no more, or a Python that there is not."""
-    if step.get("if").there or (step.get("continue-on-error").there and step.get("continue-on-error").value is not False):
-        return ""
-    old = _OLD_COMMAND.search(step.get("run").text)
-    if old is not None and not any(one.get("env", _ALLOWED) for one in (step, job.node, job.root)):
-        return old[0]
-    return "python" if _asks_for_no_python(step, job) else ""
-
-
-def _asks_for_no_python(step: Node, job: Job) -> bool:
-    """Whether it sets up Python 3.1, as which 3.10 is read without quotes: there is none for it to find."""
-    if not step.get("uses").text.startswith("actions/setup-python@"):
-        return False
-    wanted = step.get("with", "python-version")
-    of_matrix = _OF_MATRIX.fullmatch(wanted.text.strip())
-    versions = job.node.get("strategy", "matrix", of_matrix[1]) if of_matrix is not None else wanted
-    return any(one.value == 3.1 for one in versions.each())
 
 
 def _wired(mine: list[Unit], done: dict[str, list[Unit]]) -> Iterator[Unit]:
@@ -156,7 +118,7 @@ def _unit(job: Job, before: tuple[str, ...], calling: Calling, happened: bool, u
     making, found = Making(job, frame, calling.broken, follows=calling.follows), list[Draft]()
     for key, step in job.steps.items():
         found += made(key, step, making)
-        if (why := _halts(step, job)).startswith("::"):  # of several Pythons the others are there
+        if (why := halts(step, job)).startswith("::"):  # of several Pythons the others are there
             making = replace(making, frame=replace(frame, extra={**frame.extra, "unreached": why}))
     yield Unit(job.unit, job.node, before, when(job.node.get("if").text), tuple(joined(found, happened)))
 

@@ -1,0 +1,87 @@
+"""Refuses the files that GitHub takes for no workflow at all: what they say of effects and repeats never comes about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from halfway.inspection.quoting import quoted
+from halfway.inspection.source import Node, Unreadable, expressions
+
+_OF_BOTH = frozenset({"id", "name", "if", "env", "with", "continue-on-error", "timeout-minutes", "working-directory", "shell"})
+_STRINGS = re.compile(r"'[^']*'")
+# What GitHub knows nothing of in those keys of a job.
+_IN_A_JOB: Mapping[str, Sequence[str]] = {
+    "env": ("if", "env", "runs-on", "strategy", "concurrency", "continue-on-error", "timeout-minutes", "with", "secrets"),
+    "secrets": ("if", "runs-on", "strategy", "concurrency", "continue-on-error", "timeout-minutes", "with"),
+}
+# A name at whose beginning something is taken from; behind a dot it is a part, and before a bracket a function.
+_TAKEN = re.compile(r"(?<![\w.\-\]])[A-Za-z_][\w-]*(?![\w-])(?!\s*\()")
+# The last ones are of other services that read the same files.
+_KNOWN = frozenset({
+    "github", "env", "vars", "job", "jobs", "steps", "runner", "secrets", "strategy", "matrix", "needs", "inputs",
+    "true", "false", "null", "nan", "infinity", "gitea", "forge", "forgejo",
+})  # fmt: skip
+
+
+def refuse_what_never_runs(root: Node) -> None:
+    """GitHub takes a file with such a step for none at all: not one of its jobs begins.
+
+    Raises Unreadable.
+    """
+    if root.twice:
+        where, _, key = root.twice.partition(": ")
+        raise Unreadable(f"{where}: GitHub runs nothing of this file, because {quoted(key, 40)} stands twice")
+    _refuse_circles(root.get("jobs"))
+    _refuse_strangers(root)
+    _refuse_unknown_names(root, {"env": ("env", "run-name", "concurrency"), "secrets": ("run-name", "concurrency")})
+    for _, job in root.get("jobs").items():
+        _refuse_unknown_names(job, _IN_A_JOB)
+        for step in job.get("steps").each():
+            _refuse_unknown_names(step, {"secrets": ("if",)})
+        for step in job.get("steps").each():
+            line = step.span.line
+            # GitHub knows steps of other kinds, too, which have keys of their own.
+            idle = not step.get("run").there and not step.get("uses").there
+            if idle and isinstance(step.value, dict) and _OF_BOTH.issuperset(step.value):
+                raise Unreadable(f"line {line}: GitHub runs nothing of this file, because a step has neither run nor uses")
+            if step.get("uses").there and (step.get("working-directory").there or step.get("shell").there):
+                raise Unreadable(
+                    f"line {line}: GitHub runs nothing of this file, because a step with uses has a working-directory or a shell"
+                )
+
+
+def _refuse_circles(jobs: Node) -> None:
+    needs = {name: {one.text for one in job.get("needs").each()} for name, job in jobs.items()}
+    left = set(needs)
+    while ready := {name for name in left if not needs[name] & left}:
+        left -= ready
+    if left:
+        first = min(left, key=lambda name: jobs.get(name).span.line)
+        raise Unreadable(f"line {jobs.get(first).span.line}: GitHub runs nothing of this file, because {quoted(first, 40)} needs itself")
+
+
+def _refuse_strangers(root: Node) -> None:
+    """What an expression takes from has to be one of few things: a slip as `ssecrets` stops the whole file."""
+    waiting = [("", root.get("jobs")), ("", root.get("env"))]
+    while waiting:
+        key, node = waiting.pop()
+        waiting += [*node.items(), *(("", one) for one in (node.each() if isinstance(node.value, list) else ()))]
+        for text in [node.text] if key == "if" else expressions(node.text):
+            found = (match[0] for match in _TAKEN.finditer(_STRINGS.sub("''", text)) if match[0].lower() not in _KNOWN)
+            if (stranger := next(found, None)) is not None:
+                raise Unreadable(
+                    f"line {node.span.line}: GitHub runs nothing of this file, because it knows nothing called {quoted(stranger, 40)}"
+                )
+
+
+def _refuse_unknown_names(node: Node, unknown: Mapping[str, Sequence[str]]) -> None:
+    for name, keys in unknown.items():
+        for key in keys:
+            waiting = [node.get(key)]
+            while waiting:
+                one = waiting.pop()
+                waiting += [value for _, value in one.items()] + (list(one.each()) if isinstance(one.value, list) else [])
+                asked = [one.text] if key == "if" else expressions(one.text)
+                if any(re.search(rf"(?<![\w.-]){name}\s*[.\[]", _STRINGS.sub("", text)) for text in asked):
+                    raise Unreadable(f"line {one.span.line}: GitHub runs nothing of this file, because {key} may not name {name} there")

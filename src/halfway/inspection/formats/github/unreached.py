@@ -1,0 +1,60 @@
+"""Why a job never begins, or never comes to its end: GitHub refuses what it asks for, or fails it each time."""
+
+from __future__ import annotations
+
+import re
+
+from halfway.inspection.formats.github.expressions import Job
+from halfway.inspection.source import Node
+
+# Since November 2020, unless somebody allows them again.
+_OLD_COMMAND, _ALLOWED = re.compile(r"::(?:set-env|add-path)\b"), "ACTIONS_ALLOW_UNSECURE_COMMANDS"
+# Since January 2025, with those of pages that use them, and these of the cache since March.
+_REFUSED = re.compile(
+    r"actions/(?:(?:upload|download)-artifact@v[123]|upload-pages-artifact@v[12]|deploy-pages@v[123]|cache@v[12])(?:\.[\d.]+)?$"
+)
+# https://github.com/actions/runner-images: its announcements 2845, 6002, 5583, 9255, 10721, 11101, 12045, 13046.
+_RETIRED = re.compile(r"ubuntu-(?:16|18|20)\.04|macos-1(?:0\.15|1|2|3)(?:-x?large)?|windows-20(?:16|19)")
+_OF_MATRIX = re.compile(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}")
+
+
+def never_begins(job: Job) -> str:
+    """The action for which GitHub ends the job before its first step, or the machine that it has no more."""
+    used = (step.get("uses").text for step in job.steps.values())
+    return next((one for one in used if _REFUSED.match(one)), _retired(job))
+
+
+def _retired(job: Job) -> str:
+    machines = [one.text for one in _of_matrix(job.node.get("runs-on"), job).each()]
+    return next((one for one in machines if _RETIRED.fullmatch(one.lower())), "") if len(set(machines)) == 1 else ""
+
+
+def _of_matrix(node: Node, job: Job) -> Node:
+    """What a value is, or the list of what it is one after the other."""
+    found = _OF_MATRIX.fullmatch(node.text.strip())
+    return job.node.get("strategy", "matrix", found[1]) if found is not None else node
+
+
+def fails(job: Job) -> str:
+    """Why the job ends with a failure each time, so that nothing that waits for it begins."""
+    passed_over = job.node.get("continue-on-error")
+    if passed_over and passed_over.value is not False:
+        return ""
+    return next((why for step in job.steps.values() if (why := halts(step, job))), "")
+
+
+def halts(step: Node, job: Job) -> str:
+    """Why a step fails each time: a command that GitHub takes no more, or a Python that there is not."""
+    if step.get("if").there or (step.get("continue-on-error").there and step.get("continue-on-error").value is not False):
+        return ""
+    old = _OLD_COMMAND.search(step.get("run").text)
+    if old is not None and not any(one.get("env", _ALLOWED) for one in (step, job.node, job.root)):
+        return old[0]
+    return "python" if _asks_for_no_python(step, job) else ""
+
+
+def _asks_for_no_python(step: Node, job: Job) -> bool:
+    """Whether it sets up Python 3.1, as which 3.10 is read without quotes: there is none for it to find."""
+    if not step.get("uses").text.startswith("actions/setup-python@"):
+        return False
+    return any(one.value == 3.1 for one in _of_matrix(step.get("with", "python-version"), job).each())
