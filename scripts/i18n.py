@@ -45,7 +45,7 @@ TABLES = {
 }  # every text in these dictionaries is told to people
 KNOWN = {"probe", "compensation", "where"}  # texts of the knowledge base
 TOLD = {"source", "problem", "remedy", "reason"}  # ... and every text passed under these names
-REFUSALS = {"_refuse", "refuse", "_refusal", "_recommended", "_need"}
+REFUSALS = {"_refuse", "refuse", "_refusal", "_recommended", "_need", "_error"}
 SPOKEN = {
     *(("clauses.py", name) for name in ("_evidence", "_awaited", "_starts", "_many", "_rule", "_plain_rule")),
     *(("clauses.py", name) for name in ("_rule_of_effect", "_stops", "_goes_back", "_wait_ends", "_what_follows", "_undo")),
@@ -186,6 +186,8 @@ def _of_call(call: ast.Call, telling: bool) -> Iterator[str]:
             yield from filter(None, map(_text, call.args[1:2]))
         if name == "Skip":
             yield from filter(None, map(_text, call.args[1:2]))
+        if name == "Unreadable":
+            yield from (text for value in call.args[:1] for text in _branches(value))
         if name == "Rule":
             yield from filter(None, (_text(keyword.value) for keyword in call.keywords if keyword.arg in ("title", "why", "fix")))
             conditions = (keyword.value for keyword in call.keywords if keyword.arg == "holds_if")

@@ -173,7 +173,16 @@ def test_text_that_gives_orders_is_text(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_told_and_exits_with_2(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "odd.yml").write_bytes(content)
     result = inspect(tmp_path / "odd.yml")
-    assert (result.exit_code, "No automation was found" in result.stderr) == (2, True)
+    assert result.exit_code == 2
+    assert re.search(r"No automation (?:was found|could be read) in", result.stderr)
+
+
+def test_why_a_file_was_not_read_is_told_in_the_language_of_who_asks(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text("on: push\njobs:\n  a:\n    steps:\n      - run: npm publish ${{ ssecrets.T }}\n")
+    english, korean = (inspect(tmp_path, "--lang", language).stderr for language in ("en", "ko"))
+    assert "No automation could be read in" in english
+    assert "github-actions: line 5: GitHub runs nothing of this file, because it knows nothing called ssecrets" in english
+    assert "github-actions: 5번째 줄: GitHub는 이 파일을 전혀 실행하지 않음" in korean
 
 
 def test_a_file_that_is_broken_is_told_beside_the_others(flows: Path) -> None:

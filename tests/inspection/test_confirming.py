@@ -270,6 +270,30 @@ def test_what_moves_is_told_with_a_condition_where_that_is_meant(tmp_path: Path,
     assert (findings(tmp_path, "a.yml", FOLLOWED.format(uses=uses, run=run))["R-41"].holds_if is None) is shown
 
 
+@pytest.mark.parametrize(
+    ("step", "shown"),
+    [
+        ("uses: acme/setup@main", False),
+        ("uses: other/setup@main", True),
+        ("run: curl -s https://raw.githubusercontent.com/acme/shop/main/ship.sh | sh", False),
+        ("run: curl -s https://raw.githubusercontent.com/other/shop/main/ship.sh | sh", True),
+    ],
+)
+def test_what_is_their_own_is_known_by_where_git_fetched_it_from(tmp_path: Path, step: str, shown: bool) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text('[remote "origin"]\n\turl = git@github.com:acme/shop.git\n')
+    (tmp_path / "a.yml").write_text(workflow(f"- {step}\n- run: npm publish\n"))
+    [flow] = INSPECTOR.inspect([tmp_path / "a.yml"]).flows
+    [moves] = [one for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge)) if one.rule == "R-41"]
+    assert (moves.holds_if is None) is shown
+
+
+@pytest.mark.parametrize(("name", "shown"), [("qa.yml", False), ("ship.yml", True)])
+def test_what_moves_in_a_test_changes_nothing(tmp_path: Path, name: str, shown: bool) -> None:
+    text = workflow("- uses: other/setup@main\n- uses: acme/look@v1\n  with: {token: '${{ secrets.T }}'}\n")
+    assert (findings(tmp_path, name, text)["R-41"].holds_if is None) is shown
+
+
 def test_a_message_of_a_job_goes_to_those_who_work_on_the_project(tmp_path: Path) -> None:
     step = "- run: curl --retry 3 --retry-all-errors -d text=x https://api.telegram.org/bot$T/sendMessage\n"
     assert findings(tmp_path, "a.yml", workflow(step))["R-01"].holds_if is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from halfway.inspection import gathering
-from halfway.inspection.gathering import beside, gather
+from halfway.inspection.gathering import beside, gather, owners
 
 
 def test_a_folder_is_walked_in_order_and_what_a_tool_has_made_is_left_out(tmp_path: Path) -> None:
@@ -82,3 +82,29 @@ def test_what_became_a_pipe_after_it_was_looked_at_is_not_waited_for(tmp_path: P
     monkeypatch.setattr(Path, "lstat", lambda _self: seen)
     found = gather([tmp_path])
     assert [(Path(skip.path).name, skip.why) for skip in found.skipped] == [("pipe.yml", "it is no file")]
+
+
+@pytest.mark.parametrize(
+    ("url", "owner"),
+    [
+        ("https://github.com/Acme/shop.git", {"acme"}),
+        ("git@github.com:Acme/shop.git", {"acme"}),
+        ("https://x-access-token:word@github.com/Acme/shop", {"acme"}),
+        ("https://git.example/Acme/shop", set[str]()),
+    ],
+)
+def test_git_tells_whose_a_repository_is(tmp_path: Path, url: str, owner: set[str]) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text(f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {url}\n')
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows" / "a.yml").write_text("on: push\n")
+    assert owners([tmp_path / "flows" / "a.yml"]) == owners([tmp_path]) == owner
+
+
+def test_where_git_tells_nothing_nobody_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".git").write_text("gitdir: ../.git/worktrees/a\n")
+    assert owners([tmp_path, "postgres://db.example/x"]) == frozenset()
+    (tmp_path / ".git").unlink()
+    (tmp_path / ".git").mkdir()
+    os.mkfifo(tmp_path / ".git" / "config")
+    assert owners([tmp_path]) == frozenset()

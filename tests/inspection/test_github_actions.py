@@ -582,8 +582,11 @@ def test_other_shells_are_not_guessed_at() -> None:
                 run: import requests
               - shell: python
                 run: print(1)
+              - shell: msys2 {0}
+                run: git push
     """)
-    assert [step.opaque and step.opaque.what for step in flow.steps] == ["python"]  # nothing of the second leaves the machine
+    # Nothing of the second leaves the machine, and the third is a shell like any other.
+    assert [step.opaque and step.opaque.what for step in flow.steps] == ["python", None]
 
 
 @pytest.mark.parametrize(

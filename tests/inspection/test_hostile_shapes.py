@@ -35,7 +35,7 @@ def inspected(folder: Path, files: Mapping[str, str | bytes]) -> Inspection:
 
 
 def told(found: Inspection) -> list[str]:
-    return [skip.why for skip in found.skipped]
+    return [skip.told for skip in found.skipped]
 
 
 # ── numbers ──

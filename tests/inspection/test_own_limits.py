@@ -90,6 +90,7 @@ PAIRS = [
     ("R-25", "a.sh", RESTORE.format(looks="pg_restore --list all.dump"), RESTORE.format(looks="pg_restore all.dump")),
     ("R-25", "a.sh", RESTORE.format(looks="command -v pg_restore"), RESTORE.format(looks="command pg_restore all.dump")),
     ("R-15", FLOW, untimed("- run: gcloud builds submit --timeout=600 -t gcr.io/a/b .\n"), untimed("- run: gcloud app deploy web\n")),
+    ("R-15", FLOW, untimed("- run: nuget push a.nupkg\n"), untimed("- run: twine upload a\n")),
     ("R-15", FLOW, untimed("- run: dotnet nuget push a.nupkg -t 600\n"), untimed("- run: twine upload a\n")),
     ("R-15", FLOW, untimed("- run: helm upgrade --install a b\n"), untimed("- run: helm uninstall a\n")),
     ("R-15", FLOW, untimed("- run: kubectl apply -f a.yml\n"), untimed("- run: kubectl delete -f a.yml\n")),
@@ -206,6 +207,35 @@ def test_of_a_file_that_names_what_is_not_known_there_nothing_is_said(tmp_path: 
     assert (found.card is None, [skip.why.partition("because ")[2] for skip in found.skipped]) == (bool(why), [why] * bool(why))
 
 
+@pytest.mark.parametrize(
+    ("name", "step", "shown"),
+    [
+        ("release", "- run: twine upload a\n", True),
+        ("release", "- run: twine upload --repository testpypi a\n", False),
+        ("deploy_dev", "- run: docker push shop/web\n", False),
+        ("deploy_dev", "- run: docker push shop/web\n- run: npm publish\n", True),  # something waits for it
+        ("nightly", "- run: docker push shop/web\n", False),
+        ("release", "- name: Publish the docs\n  run: docker push shop/web\n", False),
+        ("develop-tools", "- run: docker push shop/web\n", False),
+        ("latest", "- run: docker push shop/web\n", True),
+    ],
+)
+def test_what_hangs_is_missed_by_few_where_it_is_a_trial_or_a_state_between(tmp_path: Path, name: str, step: str, shown: bool) -> None:
+    (tmp_path / f"{name}.yml").write_text(untimed(step))
+    [flow] = INSPECTOR.inspect([tmp_path / f"{name}.yml"]).flows
+    [hangs] = [one for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge)) if one.rule == "R-15"]
+    assert (hangs.holds_if is None) is shown
+
+
+@pytest.mark.parametrize("start", ["sudo pg_ctlcluster 15 main start", "sudo service postgresql start", "systemctl start mysql"])
+def test_a_database_that_a_job_starts_is_gone_with_it(tmp_path: Path, start: str) -> None:
+    text = workflow("- run: |\n    {start}\n    psql -c 'insert into a values (1)'\n")
+    (tmp_path / "a.yml").write_text(text.format(start=start))
+    (tmp_path / "b.yml").write_text(text.format(start="echo start"))
+    own, other = ([step for step in flow.steps if step.effect is not None] for flow in INSPECTOR.inspect([tmp_path]).flows)
+    assert (bool(own), bool(other)) == (False, True)
+
+
 @pytest.mark.parametrize(("branches", "shown"), [("[main, next]", True), ("[next]", False), ("['rel*']", True)])
 def test_what_no_start_comes_to_hangs_nothing(tmp_path: Path, branches: str, shown: bool) -> None:
     text = untimed("- if: github.ref == 'refs/heads/main'\n  run: twine upload a\n").replace(
@@ -235,6 +265,8 @@ def test_what_an_agent_may_do_beside_itself_is_less(tmp_path: Path) -> None:
         ("curl -O https://raw.githubusercontent.com/acme/shop/main/prices.json", False),
         ("kubectl apply -f https://raw.githubusercontent.com/acme/shop/main/prices.json", True),
         ("curl -O https://raw.githubusercontent.com/acme/shop/main/ship.py", True),
+        ("curl -sSf https://get.acme.example/install.sh | sh", True),
+        ("curl -sSf https://github.com/acme/ship/releases/download/v0.32.0/ship-installer.sh | sh", False),
     ],
 )
 def test_data_that_is_fetched_is_meant_to_be_the_newest(tmp_path: Path, line: str, moves: bool) -> None:

@@ -18,6 +18,7 @@ SECRETS = [
     f"export STRIPE=sk_live_{KEY}",
     f"AWS_SECRET_ACCESS_KEY={KEY}",
     f"password='{KEY}'",
+    f"-----BEGIN RSA PRIVATE KEY-----{KEY}",
 ]
 REFERENCES = [
     "token: ${{ secrets.NPM_TOKEN }}",
@@ -49,6 +50,10 @@ NAMES = [
     "SESSION_SECRET=${SESSION_SECRET:-at_least_16_signs}",
     "password = settings.mail.password1",
     "curl 'https://api.indexnow.org/indexnow?url=https://shop.example&key=ab12cd34ef56ab12'",
+    "OPENROUTER_API_KEY: sk-e2e-mock1",
+    "    '-----BEGIN (RSA |EC |OPENSSH |)PRIVATE KEY-----'",
+    "if git diff | grep -q -- '-----BEGIN RSA PRIVATE KEY-----'; then",
+    "echo DATABASE_URL=postgres://user:pass@ep-1.shop.example/shop",
     "JWT_SIGNING_KEY=CHANGE_ME_apart_from_shop_secret_key_token_urlsafe_64",
 ]
 

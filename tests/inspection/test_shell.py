@@ -379,6 +379,7 @@ def test_what_a_shell_is_handed_by_a_pipe_was_not_read(command: str, unread: str
         ("go run github.com/acme/lint@v1.2 ./...", None),
         ("cargo xtask lint", None),
         ("/usr/local/bin/jq . a.json", None),
+        ("/tmp/job.log", None),
     ],
 )
 def test_a_program_of_the_project_is_named_however_it_is_started(command: str, unread: str | None) -> None:

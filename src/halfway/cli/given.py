@@ -78,9 +78,14 @@ def _missed(missed: Sequence[Skip]) -> Iterator[str]:
         if skip.missing:
             yield _("{path} does not exist.").format(path=clean(skip.path))
         else:
-            yield _("{path} cannot be read: {why}.").format(path=clean(skip.path), why=clean(translated(skip.why)).rstrip("."))
+            yield _("{path} cannot be read: {why}.").format(path=clean(skip.path), why=clean(told_of(skip)).rstrip("."))
     if len(missed) > TOLD:
         yield _("And {n:,} more.").format(n=len(missed) - TOLD)
+
+
+def told_of(skip: Skip) -> str:
+    """Why something was not read, in the chosen language, with the reader that says so."""
+    return f"{skip.reader}: {translated(skip.why)}" if skip.reader else translated(skip.why)
 
 
 def _nothing(found: Inspection, paths: Sequence[Path | str]) -> Iterator[str]:
@@ -88,7 +93,9 @@ def _nothing(found: Inspection, paths: Sequence[Path | str]) -> Iterator[str]:
     one = _("No automation was found in {source}: one file was read, and it is none.")
     several = _("No automation was found in {source}: {files:,} files were read, and none of them is one.")
     none = _("No automation was found in {source}: there is no file to read.")
-    yield {0: none, 1: one}.get(found.read, several).format(source=source, files=found.read)
+    unread = _("No automation could be read in {source}.")
+    told = unread if found.skipped else {0: none, 1: one}.get(found.read, several)
+    yield told.format(source=source, files=found.read)
     for skip in found.skipped[:TOLD]:
-        yield _("Not read: {path} ({reason}).").format(path=clean(skip.path), reason=quoted(translated(skip.why)))
+        yield _("Not read: {path} ({reason}).").format(path=clean(skip.path), reason=quoted(told_of(skip)))
     yield _("Name a workflow file, an export or a script.")

@@ -14,8 +14,8 @@ import click
 
 from halfway.cli.card_steps import said
 from halfway.cli.cards import Section, blocks, markdown, sections, wrapped
-from halfway.cli.given import Given, refuse_what_cannot_be_read, refuse_what_does_not_go_together
-from halfway.cli.i18n import _, translated
+from halfway.cli.given import Given, refuse_what_cannot_be_read, refuse_what_does_not_go_together, told_of
+from halfway.cli.i18n import _
 from halfway.cli.output import chat, clean, heading, print_json
 from halfway.cli.retelling import NEAR, Retold, address, retold
 from halfway.command import answering
@@ -186,7 +186,7 @@ def _print(found: Inspection, card: Card, form: str, *, everything: bool, words:
             for one in [card, *found.others] if everything else [card]:
                 _tell(sections(one, () if everything else found.others))
             for skip in found.skipped:
-                chat(_("not read: {path}: {why}").format(path=clean(skip.path), why=clean(translated(skip.why))))
+                chat(_("not read: {path}: {why}").format(path=clean(skip.path), why=clean(told_of(skip))))
     for entry in found.unmatched:
         place = f"{entry.shown} ({quoted(entry.at)})" if entry.at else entry.shown
         chat(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ ENDINGS = frozenset({
 WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0)  # for what it may have become since it was looked at
 WITHOUT_LINK = getattr(os, "O_NOFOLLOW", 0)
 NAMES = frozenset({"crontab", "Makefile"})
+_REMOTE = re.compile(r"^[ \t]*url[ \t]*=[ \t]*\S{0,300}?github\.com[:/]+([\w.-]+)/", re.MULTILINE)
 SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "dist", "build", "vendor", ".tox", ".mypy_cache"})
 
 
@@ -37,6 +39,12 @@ class Skip:
     why: str
     named: bool = False  # by whoever asked
     missing: bool = False
+    reader: str = ""  # which took it for its own; empty: none did
+
+    @property
+    def told(self) -> str:
+        """Why, with who says so, in English."""
+        return f"{self.reader}: {self.why}" if self.reader else self.why
 
 
 @dataclass
@@ -81,6 +89,24 @@ def beside(paths: Sequence[Path], name: str, here: Path) -> tuple[Path, ...]:
         if nearest is not None:
             found[nearest] = None
     return tuple(found)
+
+
+def owners(paths: Sequence[Path | str]) -> frozenset[str]:
+    """Who owns the repositories in which the paths stand, as far as git tells where they came from; in small letters."""
+    found = set[str]()
+    for path in paths:
+        if isinstance(path, Path):
+            whole = Path(os.path.abspath(path))
+            root = next((folder for folder in (whole, *whole.parents) if _is_there(folder / ".git")), None)
+            found |= _owners(root / ".git" / "config") if root is not None else set()
+    return frozenset(found)
+
+
+def _owners(config: Path) -> set[str]:
+    try:
+        return {owner.lower() for owner in _REMOTE.findall(read_one(config, named=False))}
+    except Unreadable:
+        return set()  # a repository within another one has no such file of its own
 
 
 def _is_there(path: Path) -> bool:

@@ -11,7 +11,7 @@ from halfway.inspection.confirming import with_condition
 from halfway.inspection.databases import is_dump
 from halfway.inspection.finding import Case, Finding, Rule
 from halfway.inspection.formats import Given, Reader
-from halfway.inspection.gathering import Gathered, Skip, gather
+from halfway.inspection.gathering import Gathered, Skip, gather, owners
 from halfway.inspection.judging import judge
 from halfway.inspection.knowledge import Knowledge
 from halfway.inspection.model import Flow, RunLog, Span
@@ -52,7 +52,7 @@ class Inspector:
         Raises nothing for what stands in them.
         """
         gathered, told = gather(paths), gather(logs)
-        given = Given(gathered.sources | told.sources, self.knowledge)
+        given = Given(gathered.sources | told.sources, self.knowledge, owners(paths))
         flows = [flow for source in gathered.sources.values() for flow in self._flows(source, given, gathered)]
         kept = [source for source in gathered.sources.values() if is_dump(source)]  # a database tells of its runs, too
         logs_of = {source.path: list(self._runs(source, given, told)) for source in (*told.sources.values(), *kept)}
@@ -77,7 +77,7 @@ class Inspector:
                     yield from _bounded(reader.flows(source, given))
             except Exception as error:
                 taken = True
-                gathered.skipped.append(Skip(source.path, f"{reader.name}: {_why(error)}"))
+                gathered.skipped.append(Skip(source.path, _why(error), reader=reader.name))
         source.kept.clear()
         # A file that nobody could read as what it is called is told: it may be the one that matters.
         why = source.unread.get(READ_AS.get(PurePosixPath(source.path).suffix, ""))
@@ -92,7 +92,7 @@ class Inspector:
                     found = True
                     yield run
             except Exception as error:
-                told.skipped.append(Skip(source.path, f"{reader.name}: {_why(error)}"))
+                told.skipped.append(Skip(source.path, _why(error), reader=reader.name))
         if not found:
             told.skipped.append(Skip(source.path, "it tells of no run that can be read", named=source.path in told.named))
 
@@ -103,7 +103,7 @@ class Inspector:
             try:
                 yield self._card(flow, runs, given, suppressions, alone=_is_alone(flow, flows))
             except Exception as error:
-                gathered.skipped.append(Skip(flow.file, f"{flow.format}: {_why(error)}"))
+                gathered.skipped.append(Skip(flow.file, _why(error), reader=flow.format))
 
     def _card(self, flow: Flow, runs: Sequence[RunLog], given: Given, suppressions: Suppressions | None, *, alone: bool = False) -> Card:
         case = Case(flow, self.knowledge, _run_of(flow, runs, alone=alone))

@@ -28,8 +28,10 @@ _VALUE_IN_QUERY = re.compile(r"(?i)[?&][\w-]{0,60}(?:key|token|secret|sig|signat
 _OPEN_KEYS = re.compile(r"(?i)\bindexnow\b")  # its key is a file that everybody may fetch
 _HERE = re.compile(r"^(?:localhost|127\.[\d.]+|0\.0\.0\.0|\[::1?\]|[\w-]+|host\.docker\.internal)$")
 _STANDS_IN = re.compile(
-    r"(?i)your|example|change|replace|placeholder|dummy|sample|fake|test|demo|local|insert|here|xxx|\*\*|\.\.\.|password|passwd|secret|token|_key|-key"
+    r"(?i)your|example|mock|\be2e\b|change|replace|placeholder|dummy|sample|fake|test|demo|local|insert|here|xxx|\*\*|\.\.\.|password|passwd|secret|token|_key|-key"
 )
+# A pattern by which somebody looks for keys, or what is shown of one.
+_SOUGHT = re.compile(r"BEGIN [^-\n]{0,40}[(\[|?*\\]|\b(?:e?grep|rg|gitleaks)\b.*BEGIN")
 _MADE_UP = re.compile(r"(?i)your|example|placeholder|xxx|change[-_ ]?me|replace[-_ ]?(?:me|this|with)|secret_key_token|\.{3}|\u2026")
 _REFERENCE = re.compile(r"(?i)^(?:arn:|op:|vault|file:|https?:|projects/|[./~@-])|^[a-z_][\w-]*(?:\.[a-z_][\w-]*)+$")
 
@@ -80,7 +82,7 @@ def _safe(text: str) -> str:
 def holds_secret(text: str) -> bool:
     """Whether a literal secret stands in the text; an address is none, nor is what stands in for one or opens only this machine."""
     text = text[:LONGEST_LINE]
-    if any(not _MADE_UP.search(match[0]) for match in BY_FORM.finditer(text)):
+    if any(not _MADE_UP.search(match[0]) for match in BY_FORM.finditer("" if _SOUGHT.search(text) else text)):
         return True
     in_query = () if _OPEN_KEYS.search(text) else _VALUE_IN_QUERY.finditer(text)
     if any(_is_secret(match[1]) for match in (*_KEPT_BY_NAME.finditer(_without_comment(text)), *in_query)):
@@ -93,7 +95,7 @@ def holds_secret(text: str) -> bool:
 
 def _stands_in(password: str) -> bool:
     """Whether it is a word for a password that is still to come: `PASS`."""
-    return _STANDS_IN.search(password) is not None or re.fullmatch(r"[A-Z][A-Z_]*", password) is not None
+    return _STANDS_IN.search(password) is not None or re.fullmatch(r"[A-Z][A-Z_]*|pass|pwd|pw", password) is not None
 
 
 def _without_comment(text: str) -> str:

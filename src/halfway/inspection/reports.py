@@ -26,7 +26,7 @@ def as_json(inspection: Inspection) -> Json:
         "card": None if inspection.card is None else card_json(inspection.card),
         "others": [card_json(card) for card in inspection.others],
         "filesRead": inspection.read,
-        "skipped": [{"path": skip.path, "why": skip.why} for skip in inspection.skipped],
+        "skipped": [{"path": skip.path, "why": skip.told} for skip in inspection.skipped],
         "unmatchedSuppressions": [_suppression(one) for one in inspection.unmatched],
     }
 

@@ -49,7 +49,7 @@ def _rule(rule: Rule) -> Json:
 
 def _unread(skip: Skip, here: str) -> Json:
     place = {"physicalLocation": {"artifactLocation": {"uri": _uri(skip.path, here)}}}
-    return {"level": "warning", "message": {"text": f"not read: {skip.why}"}, "locations": [place]}
+    return {"level": "warning", "message": {"text": f"not read: {skip.told}"}, "locations": [place]}
 
 
 def _results(card: Card, here: str, seen: Counter[str]) -> Iterator[Json]:

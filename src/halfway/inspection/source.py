@@ -344,8 +344,8 @@ def _yaml(source: Source) -> Node:
         return _Yaml(source, reader.parse(source.text)).whole()
     except (YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark is not None else ""
-        raise Unreadable(where + str(getattr(error, "problem", None) or type(error).__name__)) from error
+        problem = getattr(error, "problem", None) or type(error).__name__
+        raise Unreadable(f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)) from error
 
 
 class _Yaml:

@@ -24,6 +24,7 @@ class Given:
 
     sources: Mapping[str, Source]
     knowledge: Knowledge
+    owners: frozenset[str] = frozenset()  # of the repositories that it comes from
     _first: dict[re.Pattern[str], Span | None] = field(default_factory=dict[re.Pattern[str], Span | None], compare=False)
 
     def beside(self, source: Source, reference: str) -> Source | None:

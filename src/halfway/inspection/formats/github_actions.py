@@ -103,7 +103,7 @@ def _flow(calling: Calling, started: tuple[Trigger, ...]) -> Flow:
         unread=tuple(dict.fromkeys(step.opaque for step in steps if step.opaque is not None)),
         secrets=tuple(secrets(source)),
         moving=moving(source, passed_over=_idle_lines(jobs, by_unit, source)),
-        extra=_extra(root, found) | _owners(source),
+        extra=_extra(root, found) | _owners(source, calling.given),
         facts=tuple(dict.fromkeys(one.fact for one in found)),
     )
 
@@ -128,9 +128,9 @@ def _idle_lines(jobs: Sequence[Unit], by_unit: Mapping[str, Sequence[Draft]], so
     return {number for span in idle for number in range(span.line, max(span.line, span.end) + 1)}
 
 
-def _owners(source: Source) -> dict[str, str]:
-    """Whose the repository is, as far as conditions tell it."""
-    named = dict.fromkeys(one.lower() for one in _OWNER.findall(source.text))
+def _owners(source: Source, given: Given) -> dict[str, str]:
+    """Whose the repository is, as far as git or conditions tell it."""
+    named = dict.fromkeys((*sorted(given.owners), *(one.lower() for one in _OWNER.findall(source.text))))
     return {"owners": " ".join(named)} if named else {}
 
 

@@ -104,9 +104,8 @@ def tree(source: Source) -> Element:
         raise Unreadable("it declares a type of document or entities, which are not read") from error
     except (SAXException, ValueError, LookupError) as error:
         line = getattr(error, "getLineNumber", lambda: None)()
-        raise Unreadable(
-            (f"line {line}: " if line else "") + (getattr(error, "getMessage", lambda: "")() or type(error).__name__)
-        ) from error
+        problem = getattr(error, "getMessage", lambda: "")() or type(error).__name__
+        raise Unreadable(f"line {line}: {problem}" if line else problem) from error
     if builder.root is None:
         raise Unreadable("it is empty")
     return builder.root

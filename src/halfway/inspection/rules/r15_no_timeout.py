@@ -14,6 +14,7 @@ from halfway.inspection.rules.common import (
     in_a_channel,
     is_by_hand,
     is_command,
+    is_for_few,
     kinds,
     line,
     named_only,
@@ -136,7 +137,9 @@ def _is_shown(case: Case, step: Step | None) -> bool:
         return False
     told_of = Mark.FAILURE_NOTICE in step.marks or tells_team(step)
     said = in_a_channel(step) and not _is_followed(case, step)
-    counts = not said if step.ends_after is None else _may_hang(case, step)
+    counts = (
+        not said if step.ends_after is None else _may_hang(case, step) and (_is_followed(case, step) or not is_for_few(case.flow, step))
+    )
     return step.on_error is OnError.STOP and not told_of and counts and not _is_done_anew(case, step)
 
 

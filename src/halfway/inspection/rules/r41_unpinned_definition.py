@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.model import Fact, Step
-from halfway.inspection.rules.common import in_a_channel, is_no_stack, outward, tells_team, told
+from halfway.inspection.rules.common import in_a_channel, is_no_stack, is_tried, outward, tells_team, told
 
 INFERENCE = "A run that is started again may be another one than the first: what the quoted lines take comes from places that move."
 MOST_FACTS = 3
 _SAYS = re.compile(r"(?i)slack|discord|telegram|teams|[-/]chat|notif")  # an action that is called so
 _USES = re.compile(r"\buses:\s*[\"']?([\w.-]+)/\S+")
+_RAW = re.compile(r"raw\.githubusercontent\.com/([\w.-]+)/")
 _INSTALLS = re.compile(r"\b(?:curl|wget)\b(?!.*raw\.githubusercontent\.com)[^|]*\|\s*(?:sudo\s+)?(?:-\S+\s+)*(?:ba|z)?sh\b")
 
 
@@ -30,13 +31,13 @@ def _is_shown(case: Case, step: Step | None) -> bool:
         return False
     if case.flow.format == "shell" and all(_INSTALLS.search(fact.quote) for fact in facts):
         return False
-    acting = [one for one in case.ways.steps if outward(one) or one.opaque is not None]
+    acting = [one for one in case.ways.steps if outward(one) or (one.opaque is not None and not is_tried(case.flow, one))]
     return not all(tells_team(one) or in_a_channel(one) or _SAYS.search(told(one)) for one in acting)
 
 
 def _is_own(fact: Fact, case: Case) -> bool:
-    """Whether it is an action of the own people: of the owner that the file names, or kept among the actions of a repository."""
-    used = _USES.search(fact.quote)
+    """Whether it is of the own people: of the owner that git or the file names, or kept among the actions of a repository."""
+    used = _USES.search(fact.quote) or _RAW.search(fact.quote)
     owners = case.flow.extra.get("owners", "").split()
     return used is not None and (used[1].lower() in owners or "/.github/actions/" in used[0])
 

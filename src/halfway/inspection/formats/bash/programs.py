@@ -45,6 +45,7 @@ _INTERPRETERS = frozenset({"bash", "sh", "zsh", "python", "python3", "node", "ru
 _STARTERS = frozenset({"java", "rake", "artisan"})
 # Builders that also start what they have built, by the word that tells them to.
 _BUILT_HERE = {"go": ("run",), "cargo": ("run", "x", "xtask"), "dotnet": ("run",), "swift": ("run",), "mix": ("run",)}
+_NO_PROGRAM = re.compile(r"\.(?:txt|log|jsonl?|ya?ml|md|csv|conf|cfg|ini|lock|xml|html?|toml|env|sql|gz|zip|tar|png|jpe?g|pid|sock)$")
 _OF_SYSTEM = re.compile(r"^/(?:usr/(?:local/)?)?s?bin/|^/opt/homebrew/|^/etc/init\.d/|^/snap/")
 # A program that nobody knows, told to do what goes outside.
 _ACTS = re.compile(
@@ -106,6 +107,7 @@ def program(words: Sequence[str]) -> Program | None:
         "/" in words[0]
         and not words[0].startswith(("$", "./$", "http"))
         and not _OF_SYSTEM.match(words[0])
+        and not _NO_PROGRAM.search(words[0])
         and "node_modules/" not in words[0]
         and not _WITHIN.search(words[0])
         and name not in ("gradlew", "mvnw")

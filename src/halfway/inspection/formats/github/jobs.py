@@ -30,6 +30,10 @@ _DOCKER_AWAY = re.compile(r"DOCKER_HOST|\bdocker context\b|\bssh://|--context\b|
 _DATABASE = re.compile(
     r"(?i)(?:^|/)(?:postg\w+|pgvector|timescale\w*|mysql|mariadb|percona|mongo|mssql\S*|clickhouse\S*|cockroach\w*)(?:[:@/-]|$)"
 )
+_STARTS_DATABASE = re.compile(
+    r"\b(?:pg_ctlcluster|pg_ctl)\b.*\bstart\b|\b(?:systemctl|service|brew services)\s+(?:re)?start\s+(?:postgres|mysql|mariadb)\w*"
+    r"|\bservice\s+(?:postgres|mysql|mariadb)\w*\s+(?:re)?start\b"
+)
 _DATABASE_AWAY = re.compile(
     r"(?i)\bsecrets\.\w*(?:database|db_|_db|dsn|postgres|pg_|mysql|mongo|prisma|supabase|neon)\w*"
     r"|\bvars\.\w+|\b(?:PGHOST|PGSERVICE|MYSQL_HOST)\b(?!\s*[:=]\s*[\"']?(?:localhost|127\.|postgres|mysql|db)\b)"
@@ -186,11 +190,11 @@ def _extra(job: Job, matrix: Node) -> dict[str, str]:
     if not _DOCKER_AWAY.search(f"{sources(job.node)} {sources(job.root.get('env'))} {names}"):
         found["docker"] = "here"
     services = [one.get("image").text or one.text for _, one in job.node.get("services").items()]
-    if any(_DATABASE.search(image) for image in services) and not _DATABASE_AWAY.search(
+    steps = " ".join(step.get("run").text for step in job.node.get("steps").each())
+    if (any(_DATABASE.search(image) for image in services) or _STARTS_DATABASE.search(steps)) and not _DATABASE_AWAY.search(
         f"{sources(job.node)} {sources(job.root.get('env'))}"
     ):
         found["database"] = "here"
-    steps = " ".join(step.get("run").text for step in job.node.get("steps").each())
     if _EXAMPLE.search(steps) and not has_secret(job.node, job.root.get("env")):
         found["local"] = "true"
     return {name: value for name, value in found.items() if value}

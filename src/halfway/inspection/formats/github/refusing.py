@@ -31,7 +31,7 @@ def refuse_what_never_runs(root: Node) -> None:
     """
     if root.twice:
         where, _, key = root.twice.partition(": ")
-        raise Unreadable(f"{where}: GitHub runs nothing of this file, because {quoted(key, 40)} stands twice")
+        raise _refusal(int(where.removeprefix("line ")), f"{quoted(key, 40)} stands twice")
     _refuse_circles(root.get("jobs"))
     _refuse_strangers(root)
     _refuse_unknown_names(root, {"env": ("env", "run-name", "concurrency"), "secrets": ("run-name", "concurrency")})
@@ -44,11 +44,9 @@ def refuse_what_never_runs(root: Node) -> None:
             # GitHub knows steps of other kinds, too, which have keys of their own.
             idle = not step.get("run").there and not step.get("uses").there
             if idle and isinstance(step.value, dict) and _OF_BOTH.issuperset(step.value):
-                raise Unreadable(f"line {line}: GitHub runs nothing of this file, because a step has neither run nor uses")
+                raise _refusal(line, "a step has neither run nor uses")
             if step.get("uses").there and (step.get("working-directory").there or step.get("shell").there):
-                raise Unreadable(
-                    f"line {line}: GitHub runs nothing of this file, because a step with uses has a working-directory or a shell"
-                )
+                raise _refusal(line, "a step with uses has a working-directory or a shell")
 
 
 def _refuse_circles(jobs: Node) -> None:
@@ -58,7 +56,7 @@ def _refuse_circles(jobs: Node) -> None:
         left -= ready
     if left:
         first = min(left, key=lambda name: jobs.get(name).span.line)
-        raise Unreadable(f"line {jobs.get(first).span.line}: GitHub runs nothing of this file, because {quoted(first, 40)} needs itself")
+        raise _refusal(jobs.get(first).span.line, f"{quoted(first, 40)} needs itself")
 
 
 def _refuse_strangers(root: Node) -> None:
@@ -70,9 +68,7 @@ def _refuse_strangers(root: Node) -> None:
         for text in [node.text] if key == "if" else expressions(node.text):
             found = (match[0] for match in _TAKEN.finditer(_STRINGS.sub("''", text)) if match[0].lower() not in _KNOWN)
             if (stranger := next(found, None)) is not None:
-                raise Unreadable(
-                    f"line {node.span.line}: GitHub runs nothing of this file, because it knows nothing called {quoted(stranger, 40)}"
-                )
+                raise _refusal(node.span.line, f"it knows nothing called {quoted(stranger, 40)}")
 
 
 def _refuse_unknown_names(node: Node, unknown: Mapping[str, Sequence[str]]) -> None:
@@ -84,4 +80,8 @@ def _refuse_unknown_names(node: Node, unknown: Mapping[str, Sequence[str]]) -> N
                 waiting += [value for _, value in one.items()] + (list(one.each()) if isinstance(one.value, list) else [])
                 asked = [one.text] if key == "if" else expressions(one.text)
                 if any(re.search(rf"(?<![\w.-]){name}\s*[.\[]", _STRINGS.sub("", text)) for text in asked):
-                    raise Unreadable(f"line {one.span.line}: GitHub runs nothing of this file, because {key} may not name {name} there")
+                    raise _refusal(one.span.line, f"{key} may not name {name} there")
+
+
+def _refusal(line: int, why: str) -> Unreadable:
+    return Unreadable(f"line {line}: GitHub runs nothing of this file, because {why}")

@@ -56,7 +56,7 @@ _CALLED = re.compile(
     r"contains\(\s*github\.event\.(?:comment|review|issue|pull_request)\.(?:body|title)\s*,\s*'[@/][\w-]+"
     r"|\bgithub\.event\.label\.name\s*==|startsWith\(\s*github\.event\.comment\.body\s*,\s*'[@/][\w-]+"
 )
-_SHELLS = re.compile(r"^(?:bash|sh|pwsh|powershell)?(?:\s|$)")
+_SHELLS = re.compile(r"^(?:(?:(?:/usr)?/bin/)?(?:ba|z|da)?sh|pwsh|powershell|msys2|wsl-bash)?(?:\s|$)")
 _OF_DIST = re.compile(r"(?<![\w.-])(?:\./)?dist/")
 _BUILDS_DIST = re.compile(r"\bgoreleaser/goreleaser-action@|\bgoreleaser (?:release|build)\b")
 _ENV = re.compile(r"\$\{?([A-Za-z_]\w*)|\benv\.(\w+)")
