@@ -265,6 +265,8 @@ jobs:
         ("other/setup@main", "curl -X POST https://hooks.slack.com/services/x -d done", False),  # little hangs on a message
         ("acme2/slack-action@main", "ls", False),
         ("aquasecurity/trivy-action@master", "npm publish", False),  # it only looks at what is there
+        ("actions/checkout@master", "npm publish", False),  # the commit that it fetches is the same
+        ("other/setup@v1", "curl -sSf https://sh.rustup.rs | sh -s -- --default-toolchain 1.88.0 && npm publish", False),
     ],
 )
 def test_what_moves_is_told_with_a_condition_where_that_is_meant(tmp_path: Path, uses: str, run: str, shown: bool) -> None:
@@ -309,6 +311,14 @@ def test_behind_a_command_that_github_takes_no_more_nothing_is_reached(tmp_path:
     hangs = findings(tmp_path, "a.yml", workflow(steps).replace("    timeout-minutes: 9\n", ""))["R-15"]
     assert (hangs.holds_if is None) is reached
     assert hangs.holds_if is None or "GitHub takes set-env no more" in words(hangs.holds_if)
+
+
+@pytest.mark.parametrize(("version", "reached"), [("v4", True), ("v", False), ("", False)])
+def test_an_action_without_a_version_ends_its_job(tmp_path: Path, version: str, reached: bool) -> None:
+    text = workflow(f"- uses: acme/setup@{version}\n- run: twine upload a\n").replace("    timeout-minutes: 9\n", "")
+    hangs = findings(tmp_path, "a.yml", text)["R-15"]
+    assert (hangs.holds_if is None) is reached
+    assert hangs.holds_if is None or f"GitHub ends every job that uses acme/setup@{version}" in words(hangs.holds_if)
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,9 @@ def test_of_a_file_that_names_what_is_not_known_there_nothing_is_said(tmp_path: 
         ("release", "- name: Publish the docs\n  run: docker push shop/web\n", False),
         ("develop-tools", "- run: docker push shop/web\n", False),
         ("latest", "- run: docker push shop/web\n", True),
+        ("latest", "- run: docker push shop/web-example\n", False),
+        ("latest", "- run: twine upload --skip-existing a\n", False),  # it is simply done again
+        ("latest", "- run: docker push shop/web\n- run: twine upload --skip-existing a\n", True),  # half of it is done
     ],
 )
 def test_what_hangs_is_missed_by_few_where_it_is_a_trial_or_a_state_between(tmp_path: Path, name: str, step: str, shown: bool) -> None:
@@ -257,6 +260,9 @@ def test_what_an_agent_may_do_beside_itself_is_less(tmp_path: Path) -> None:
     allowed = '{{"permissions": {{"allow": ["Bash({0})"]}}}}'
     assert told(tmp_path / "a", ".claude/settings.json", allowed.format("docker exec:*"))["R-34"] == ["MEDIUM"]
     assert told(tmp_path / "b", ".claude/settings.json", allowed.format("kubectl delete:*"))["R-34"] != ["MEDIUM"]
+    assert told(tmp_path / "c", ".claude/settings.json", allowed.format("psql:*"))["R-34"] == [
+        "HIGH"
+    ]  # what is in it the file does not say
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ _FOR_FEW = re.compile(
     r"(?i)(?<![a-z])(?:tests?|testing|e2e|qa|dev|develop(?:ment)?|snapshots?|previews?|nightly|nightlies|canary|staging|stage|sandbox|demo|edge"
     r"|docs?|documentation|mkdocs|docusaurus|storybook|sphinx)(?![a-z])"
 )
-_TRIAL_SHELF = re.compile(r"(?i)test\.?pypi")
+_TRIAL_SHELF = re.compile(r"(?i)test\.?pypi|[-/](?:example|demo|sample)s?(?![\w-])")
 SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UNIT_RERUN, Repeating.RESTART, Repeating.REPLAY})
 """Who does the same once more; a schedule, a loop and a dispatch by hand begin something new."""
 

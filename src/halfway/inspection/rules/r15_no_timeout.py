@@ -42,6 +42,7 @@ REQUESTS = re.compile(r"github\.(?!release|pages)")
 DELETED = frozenset({Kind.DELETE})
 HANGS = "{what} can hang, it does harm when nobody sees that, and nothing that stands elsewhere ends it"
 BEHIND = "something was done before {what}, and something is still to be done after it"
+SENT = frozenset({Kind.PUBLISH, Kind.FILE})
 MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 _LOCAL = re.compile(r"(?:open|os\.\w+|shutil\.\w+|pathlib\.[\w.]+)\(|(?:which|rm|mv|cp|mkdir|ln|touch) ")  # the own machine does not hang
 _PAUSED = re.compile(r"(?i)(?<![a-z])paused?\b")  # a person lets it go on
@@ -137,9 +138,7 @@ def _is_shown(case: Case, step: Step | None) -> bool:
         return False
     told_of = Mark.FAILURE_NOTICE in step.marks or tells_team(step)
     said = in_a_channel(step) and not _is_followed(case, step)
-    counts = (
-        not said if step.ends_after is None else _may_hang(case, step) and (_is_followed(case, step) or not is_for_few(case.flow, step))
-    )
+    counts = not said if step.ends_after is None else _may_hang(case, step) and _is_missed(case, step)
     return step.on_error is OnError.STOP and not told_of and counts and not _is_done_anew(case, step)
 
 
@@ -148,6 +147,16 @@ def _may_hang(case: Case, step: Step) -> bool:
     action = case.action(step)
     ended = any(one.cancels for one in _guards(case, step))
     return action is not None and action.lasting and not ended
+
+
+def _is_missed(case: Case, step: Step) -> bool:
+    """Whether something is left half done or held up where it hangs: alone, an image or a file that is simply sent again leaves nothing."""
+    if _is_followed(case, step):
+        return True
+    merges = step.effect is not None and step.effect.repeat is Repeat.MERGES
+    harmless = kinds(step) <= SENT and (merges or repeatability(step) is Repeatable.PROVEN)
+    before = any(case.ways.is_after(one, step) and outward(one) and not tells_team(one) for one in case.ways.steps)
+    return not is_for_few(case.flow, step) and (not harmless or before or any(not one.cancels for one in _guards(case, step)))
 
 
 def _guards(case: Case, step: Step) -> Iterator[Guard]:

@@ -45,7 +45,8 @@ def _severity(step: Step, bounded: bool) -> Severity | None:
     if _LOCAL.search(told(step)):
         return Severity.MEDIUM  # what runs beside it
     if _is_grave(step):
-        return Severity.HIGH if bounded else Severity.BLOCKER
+        # Of a database the file does not say what is in it.
+        return Severity.HIGH if bounded or (step.effect is not None and step.effect.action.startswith("db.")) else Severity.BLOCKER
     if kinds(step) == FILE:
         return None  # files of the machine are what an agent is there for
     if not bounded:

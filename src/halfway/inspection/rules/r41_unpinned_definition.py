@@ -13,7 +13,10 @@ INFERENCE = "A run that is started again may be another one than the first: what
 MOST_FACTS = 3
 _SAYS = re.compile(r"(?i)slack|discord|telegram|teams|[-/]chat|notif")  # an action that is called so
 _USES = re.compile(r"\buses:\s*[\"']?([\w.-]+)/\S+")
-_SCANS = re.compile(r"(?i)\buses:.*(?:trivy|snyk|codecov|gitleaks|semgrep|codeql|sonar|[-_/]lint|linter)")  # it looks at what is there
+# What looks at what is there, fetches it, or installs what installs a version that is named.
+_SHAPES_NOTHING = re.compile(
+    r"(?i)\buses:.*(?:trivy|snyk|codecov|gitleaks|semgrep|codeql|sonar|[-_/]lint|linter|actions/(?:checkout|cache)@)|\bsh\.rustup\.rs\b"
+)
 _RAW = re.compile(r"raw\.githubusercontent\.com/([\w.-]+)/")
 _INSTALLS = re.compile(r"\b(?:curl|wget)\b(?!.*raw\.githubusercontent\.com)[^|]*\|\s*(?:sudo\s+)?(?:-\S+\s+)*(?:ba|z)?sh\b")
 
@@ -26,12 +29,12 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _is_shown(case: Case, step: Step | None) -> bool:
-    """Whether more is fetched than a tool for a script, what looks at code, and what the own people follow on purpose.
+    """Whether more is fetched than a tool for a script, what shapes no result, and what the own people follow on purpose.
 
     And whether more than a message hangs on it.
     """
     facts = case.flow.moving[:MOST_FACTS]
-    if not is_no_stack(case, step) or all(_is_own(fact, case) or _SCANS.search(fact.quote) for fact in facts):
+    if not is_no_stack(case, step) or all(_is_own(fact, case) or _SHAPES_NOTHING.search(fact.quote) for fact in facts):
         return False
     if case.flow.format == "shell" and all(_INSTALLS.search(fact.quote) for fact in facts):
         return False

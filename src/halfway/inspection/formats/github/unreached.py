@@ -9,9 +9,9 @@ from halfway.inspection.source import Node
 
 # Since November 2020, unless somebody allows them again.
 _OLD_COMMAND, _ALLOWED = re.compile(r"::(?:set-env|add-path)\b"), "ACTIONS_ALLOW_UNSECURE_COMMANDS"
-# Since January 2025, with those of pages that use them, and these of the cache since March.
+# Where no version stands there is none. The others: since January 2025, with those of pages that use them, and these of the cache since March.
 _REFUSED = re.compile(
-    r"actions/(?:(?:upload|download)-artifact@v[123]|upload-pages-artifact@v[12]|deploy-pages@v[123]|cache@v[12])(?:\.[\d.]+)?$"
+    r"actions/(?:(?:upload|download)-artifact@v[123]|upload-pages-artifact@v[12]|deploy-pages@v[123]|cache@v[12])(?:\.[\d.]+)?$|[\w./-]+@v?$"
 )
 # https://github.com/actions/runner-images: its announcements 2845, 6002, 5583, 9255, 10721, 11101, 12045, 13046.
 _RETIRED = re.compile(r"ubuntu-(?:16|18|20)\.04|macos-1(?:0\.15|1|2|3)(?:-x?large)?|windows-20(?:16|19)")
