@@ -9,7 +9,8 @@ from halfway.inspection.source import Node
 
 # Since November 2020, unless somebody allows them again.
 _OLD_COMMAND, _ALLOWED = re.compile(r"::(?:set-env|add-path)\b"), "ACTIONS_ALLOW_UNSECURE_COMMANDS"
-# Where no version stands there is none. The others: since January 2025, with those of pages that use them, and these of the cache since March.
+# Where no version stands there is none. The others: since January 2025, those of pages that use them, too, and the
+# cache's since March.
 _REFUSED = re.compile(
     r"actions/(?:(?:upload|download)-artifact@v[123]|upload-pages-artifact@v[12]|deploy-pages@v[123]|cache@v[12])(?:\.[\d.]+)?$|[\w./-]+@v?$"
 )
