@@ -229,6 +229,33 @@ PASSWORDS_OF_WORDS = [
     f'{{"command": "npx", "args": ["pay-mcp", "-k", "{WORD}"]}}',
     f'{{"command": "npx", "env": {{"REGION": "${{REGION}}", "STRIPE": "{WORD}"}}}}',
     f"""curl -d '{{"credentials":{{"user":"bob","pw":"{WORD}"}}}}' https://x.example""",
+    f"curl -H 'X-Key: {WORD}' https://x.example",
+    f"headers={{'X-Api-Auth': '{WORD}'}}",
+    f"curl -H 'Ocp-Apim-Subscription-Key: {WORD}' https://x.example",
+    f'os.getenv("DB_PASSWORD", "{WORD}")',
+    f"os.environ.get('API_TOKEN', '{WORD}')",
+    f'config("SECRET_KEY", default="{WORD}")',
+    f"process.env.API_SECRET || '{WORD}'",
+    f'curl -d "${{DB_PASSWORD:-{WORD}}}" https://x.example',
+    f"<password>{WORD}</password>",
+    f'<wsse:Password Type="x">{WORD}</wsse:Password>',
+    f'docker login -u bob --password-stdin <<< "{WORD}"',
+    f"echo {WORD} | docker login -u bob --password-stdin",
+    f"echo '{WORD}' | sudo -S rm x",
+    f'echo "bob:{WORD}" | chpasswd',
+    f'printf "%s" {WORD} | gh auth login --with-token',
+    f"insert into users (name, password) values ('bob', '{WORD}')",
+    f'User.objects.create_user("bob", "b", "{WORD}")',
+    f"net user bob {WORD} /add",
+    f"smbclient //h/s {WORD} -U bob",
+    f"smbclient //h/s -U bob%{WORD}",
+    f"htpasswd -bnBC 10 bob {WORD}",
+    f"rclone config create r s3 secret_access_key {WORD}",
+    f"vault login {WORD}",
+    f"gpg --passphrase-fd 0 <<< {WORD}",
+    f'PRAGMA key = "{WORD}"',
+    f'SET PASSWORD FOR bob = PASSWORD("{WORD}")',
+    f"https://x.example/?access_code={WORD}",
 ]
 
 
@@ -278,10 +305,20 @@ def test_a_private_key_of_several_lines_is_taken_out_as_a_whole() -> None:
         "key: build-${{ runner.os }}-${{ hashFiles('**/package-lock.json') }}",
         "https://docs.shop.example/pull-requests/reviewing-changes-in-pull-requests/about-pull-request-reviews",
         "docker login --password-stdin registry.example",
+        'echo "$PW" | docker login --password-stdin',
+        "insert into orders (id, name) values (1, 'blue shirt')",
+        "headers={'Idempotency-Key': order.id}",
+        "max_tokens: 4096",
+        "os.getenv('REGION', 'eu')",
+        "net user bob /delete",
     ],
 )
 def test_names_commits_and_references_stay(text: str) -> None:
     assert quoted(text) == text
+
+
+def test_digits_are_a_secret_where_they_are_called_so() -> None:
+    assert "1234" not in quoted('requests.post(u, json={"pin": "1234"})') + quoted("curl -H 'X-Pin: 1234' https://x.example")
 
 
 def test_a_word_alone_is_taken_out_where_it_is_a_secret_in_its_command() -> None:

@@ -91,6 +91,8 @@ _NAMED = (
 )
 _QUOTED = r"\"(?P<two>(?:[^\"\\\n]|\\.)*)\"?|'(?P<one>[^'\n]*)'?|`(?P<back>[^`\n]*)`?"
 _VALUE = rf"(?P<value>{_QUOTED}|[^\s\"'`;|&]+)"
+_OF_DIGITS = re.compile(r"(?i)pass|pwd|(?<![a-z])p(?:in|w)\b|secret|(?<!\w)x-")
+_VALUE_OR_REST = rf"{_QUOTED}|[^\s\"'`;|&]+"
 _ASSIGNED = re.compile(rf"(?i)(?P<lead>(?:{_NAMED})[\"']?\s{{0,20}}(?:=>|[:=])\s{{0,20}}(?:(?:bearer|basic)\s+)?)(?![=>]){_VALUE}")
 # A header goes to its closing quote, and where it has none to the end of its line.
 _HEADER = re.compile(r"(?i)(?P<lead>\b(?:(?:proxy-)?authorization|(?:set-)?cookie)[\"']?\s{0,20}[:=]\s{0,20}[\"'`]?)(?P<value>[^\"'`\n,]+)")
@@ -134,6 +136,12 @@ _SHORT = tuple(
         (r"nuget|dotnet nuget", r"-k\s+"),
         (r"poetry publish|oras", r"-p\s+"),
         (r"vercel", r"-t\s+"),
+        (r"vault login|bw unlock|rclone obscure", r""),
+        (r"rclone config (?:create|update)", r"\w*(?:key|pass|token|secret)\w*[\s=]+"),
+        (r"net user", r"\S+\s+(?!/)"),
+        (r"htpasswd", r"-\w*b\w*\s(?:[^\n|;&]{0,80}\s)?(?=\S+\s*(?:$|[|;&>\n]))"),
+        (r"smbclient", r"//\S+\s+(?!-)"),
+        (r"smbclient", r"-U\s*\S{1,80}%"),
         (r"skopeo|podman|buildah|oras", r"--(?:(?:src|dest)-)?creds[\s=]+"),
         (r"vsce|ovsx", r"--pat[\s=]+"),
         (r"helm", r"--set(?:-string)?[\s=]+(?:[\w.]*,)?secrets?\.[\w.-]+="),
@@ -156,10 +164,40 @@ _IN_SQL = re.compile(
 _HANDED = re.compile(r"(?P<lead>\"env\"\s{0,20}:\s{0,20}\{)(?P<value>(?:[^{}$]|\$\{[^{}]*\}|\$|\{\{[^{}]*\}\}){1,4000})")
 _ENTRY = re.compile(rf"(?P<lead>\"[\w.-]{{1,100}}\"\s{{0,20}}:\s{{0,20}})(?P<value>{_QUOTED})")
 _IN_LIST = re.compile(rf"(?P<lead>[\"']-[kKpPt][\"']\s{{0,20}},\s{{0,20}})(?![\"'][\d:.]+[\"'])(?P<value>{_QUOTED})")
+# Where a name of a secret stands, and its value behind more than a sign: as what is taken where a variable is not set, between two tags,
+# in a header that is called after a key.
+_SAYS_SECRET = rf"[\w-]{{0,60}}?(?:{_NAMED})[\w-]{{0,60}}"
+_BESIDE_NAME = tuple(
+    re.compile(rf"(?i)(?P<lead>{lead})(?P<value>{value})")
+    for lead, value in (
+        (
+            rf"(?:getenv|environ\.get|\benv|\bconfig|\.get)\(\s{{0,20}}[\"']{_SAYS_SECRET}[\"']\s{{0,20}},\s{{0,20}}(?:default\s{{0,20}}=\s{{0,20}})?",
+            _QUOTED,
+        ),
+        (rf"\b(?:env|environ)\.{_SAYS_SECRET}\s{{0,20}}(?:\|\||\?\?)\s{{0,20}}", _QUOTED),
+        (rf"\$\{{{_SAYS_SECRET}:?[-=]", r"[^\s}\"'$]{1,200}(?=\})"),
+        (rf"<(?:\w{{1,20}}:)?{_SAYS_SECRET}(?:\s[^<>]{{0,100}})?>", r"[^<>\n]{1,200}(?=</)"),
+        (r"\b(?:x-[\w-]{0,40}(?:key|auth|pin|pass|code|signature)|[\w-]{0,40}subscription-key)[\"']?\s{0,20}[:=]\s{0,20}", _VALUE_OR_REST),
+        (r"\bpragma\s+key\s{0,20}=\s{0,20}", _QUOTED),
+        (r"\bpassword\(\s{0,20}", _QUOTED),
+        (r"\bcreate_(?:super)?user\((?:[^(),\n]{1,100},){2}\s{0,20}", _QUOTED),
+    )
+)
+# What a program is handed to read, of which it makes a secret.
+_TAKES = r"(?:--password-stdin|--with-token|--stdin\b|--passphrase-fd|\bsudo\s+-S|\bpasswd|\bchpasswd|\bsecrets? (?:set|create|put))"
+_FED = (
+    re.compile(rf"(?P<lead>\b(?:echo|printf)\s+(?:-\w+\s+)*(?:[\"']%s(?:\\n)?[\"']\s+)?){_VALUE}(?=\s{{0,20}}\|[^\n|]{{0,100}}{_TAKES})"),
+    re.compile(rf"(?P<lead>{_TAKES}[^\n|;&]{{0,100}}<<<\s{{0,20}}){_VALUE}"),
+)
+# Values of a statement whose columns are named before them: all of them, because it is not counted which one it is.
+_INSERTED = re.compile(
+    rf"(?i)(?P<lead>\binsert\s+into\b[^()\n]{{0,100}}\([^()\n]{{0,300}}?{_SAYS_SECRET}[^()\n]{{0,300}}\)\s*values\s*\()(?P<value>[^()\n]{{1,400}})"
+)
+_TEXT_OF_SQL = re.compile(r"(?P<lead>)(?P<value>'[^'\n]{1,200}')")
 _STORES = re.compile(r"(?:\b(?:secrets? set|config:set|kv put|config set|vars set)\b)[^\n|;&]{0,400}")
 _PAIR = re.compile(rf"(?P<lead>\s[\w.-]+=){_VALUE}")
 _IN_QUERY = re.compile(
-    r"(?i)(?P<lead>[?&](?:[\w-]{0,60}(?:key|token|secret|sig|signature|password|passwd|pwd|credential)[\w-]{0,60}|code|auth|access|pass)=)"
+    r"(?i)(?P<lead>[?&](?:[\w-]{0,60}(?:key|token|secret|sig|signature|password|passwd|pwd|credential)[\w-]{0,60}|code|access_code|auth|access|pass)=)"
     r"(?P<value>[^&\s\"'`]{4,})"
 )
 
@@ -174,7 +212,8 @@ def hidden(text: str) -> str:
     for pattern in (_LOGIN, _QUOTED_LOGIN):
         text = pattern.sub(lambda found: found[0] if _is_copied(found) else _placed(found), text)
     text = _HANDED.sub(lambda found: found["lead"] + _ENTRY.sub(_placed, found["value"]), text)
-    for pattern in (_IN_LIST, _IN_SQL, _ALONE, _IN_CALL, _OPTION, _ASSIGNED):
+    text = _INSERTED.sub(lambda found: found["lead"] + _TEXT_OF_SQL.sub(_placed, found["value"]), text)
+    for pattern in (_IN_LIST, _IN_SQL, _ALONE, _IN_CALL, *_BESIDE_NAME, *_FED, _OPTION, _ASSIGNED):
         text = pattern.sub(_placed, text)
     text = _STORES.sub(lambda found: _PAIR.sub(_placed, found[0]), text)
     return _IN_QUOTES.sub(lambda found: HIDDEN if _is_jumbled(found[0]) else found[0], _RUN.sub(_run, text))
@@ -210,8 +249,8 @@ def _is_copied(found: re.Match[str]) -> bool:
 
 
 def _is_count(lead: str, value: str) -> bool:
-    """Whether it is a number of tokens, and not a password of digits."""
-    return value.rstrip(",.").isdigit() and "pass" not in lead.lower() and "pwd" not in lead.lower()
+    """Whether it is a number, as of tokens, and not a password of digits."""
+    return value.rstrip(",.").isdigit() and _OF_DIGITS.search(lead) is None
 
 
 def _header(found: re.Match[str]) -> str:
