@@ -31,7 +31,7 @@ class Talks:
 """
 NAMED = {"what": "X", "later": "Y", "then": "Y", "failed": "Y", "undo": "Y"}
 MESSAGE = "- run: curl -X POST https://hooks.slack.com/services/x -d released\n- run: npm publish\n"
-ALONE = "- run: twine upload a\n"
+ALONE = "- run: terraform apply -auto-approve\n"
 RETRIED = """
 from celery import shared_task
 {imported}
@@ -75,8 +75,9 @@ PUSH, CLOCK, HAND = "push", "{schedule: [{cron: '0 4 * * *'}], push: }", "workfl
 @pytest.mark.parametrize(
     ("on", "step", "shown"),
     [
-        (PUSH, "run: twine upload a", True),
-        (PUSH, "run: twine upload a || true", False),  # its failure is passed over
+        (PUSH, "run: twine upload a", False),  # it is there or it is not
+        (PUSH, "run: twine upload a\n      - run: npm publish", True),  # half of it is done
+        (PUSH, "run: terraform apply -auto-approve || true", False),  # its failure is passed over
         (PUSH, "run: terraform apply -auto-approve", True),
         (PUSH, "run: git push", False),  # one request
         (PUSH, "run: twine upload a\n    concurrency: ship", True),
@@ -126,7 +127,7 @@ def test_a_condition_fills_in_only_what_the_sentence_has(rule: object) -> None:
 
 
 def test_every_face_tells_the_condition(tmp_path: Path) -> None:
-    (tmp_path / "a.yml").write_text(workflow(MESSAGE).replace("    timeout-minutes: 9\n", ""))
+    (tmp_path / "a.yml").write_text(workflow(MESSAGE + ALONE).replace("    timeout-minutes: 9\n", ""))
     found = INSPECTOR.inspect([tmp_path / "a.yml"])
     assert found.card is not None
     told = {section.title: section.lines for section in sections(found.card, ())}
@@ -218,11 +219,11 @@ def test_what_a_job_that_never_passes_is_waited_for_with_is_told_so(
 
 @pytest.mark.parametrize(("version", "reached"), [("v3", False), ("v2.3.1", False), ("v4", True), ("v30", True)])
 def test_a_job_that_github_ends_before_it_begins_is_told_so(tmp_path: Path, version: str, reached: bool) -> None:
-    steps = f"- uses: actions/download-artifact@{version}\n- run: twine upload a\n"
+    steps = f"- uses: actions/download-artifact@{version}\n- run: terraform apply -auto-approve\n"
     hangs = findings(tmp_path, "a.yml", workflow(steps).replace("    timeout-minutes: 9\n", ""))["R-15"]
     assert (hangs.holds_if is None) is reached
     assert hangs.holds_if is None or words(hangs.holds_if) == (
-        f"twine upload is reached at all: GitHub ends every job that uses actions/download-artifact@{version}"
+        f"terraform apply is reached at all: GitHub ends every job that uses actions/download-artifact@{version}"
     )
 
 
@@ -266,6 +267,7 @@ jobs:
         ("acme2/slack-action@main", "ls", False),
         ("aquasecurity/trivy-action@master", "npm publish", False),  # it only looks at what is there
         ("actions/checkout@master", "npm publish", False),  # the commit that it fetches is the same
+        ("other/free-disk-space@main", "npm publish", False),
         ("other/setup@v1", "curl -sSf https://sh.rustup.rs | sh -s -- --default-toolchain 1.88.0 && npm publish", False),
     ],
 )
@@ -291,7 +293,23 @@ def test_what_is_their_own_is_known_by_where_git_fetched_it_from(tmp_path: Path,
     assert (moves.holds_if is None) is shown
 
 
-@pytest.mark.parametrize(("name", "shown"), [("qa.yml", False), ("ship.yml", True)])
+@pytest.mark.parametrize(("path", "shown"), [("install-linux.sh", False), ("scripts/setup.sh", False), ("ship.sh", True)])
+def test_what_installs_brings_the_newest_on_purpose(tmp_path: Path, path: str, shown: bool) -> None:
+    text = "#!/bin/bash\nwget https://github.com/acme/x/releases/latest/download/x\nkubectl apply -f shop.yml\n"
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    assert (findings(tmp_path, path, text)["R-41"].holds_if is None) is shown
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"), [("deploy.sh", True), ("local_cluster/deploy.sh", False), ("docs/deploy.sh", False), ("run-local.sh", False)]
+)
+def test_a_secret_of_a_trial_may_open_nothing_else(tmp_path: Path, path: str, shown: bool) -> None:
+    (tmp_path / "a/b/c" / path).parent.mkdir(exist_ok=True, parents=True)
+    found = findings(tmp_path / "a/b/c", path, '#!/bin/bash\nTOKEN="a1B2c3D4e5F6g7H8"\ncurl -X POST https://shop.example/orders -d 1\n')
+    assert (found["R-36"].holds_if is None) is shown
+
+
+@pytest.mark.parametrize(("name", "shown"), [("qa.yml", False), ("preview.yml", False), ("ship.yml", True)])
 def test_what_moves_in_a_test_changes_nothing(tmp_path: Path, name: str, shown: bool) -> None:
     text = workflow("- uses: other/setup@main\n- uses: acme/look@v1\n  with: {token: '${{ secrets.T }}'}\n")
     assert (findings(tmp_path, name, text)["R-41"].holds_if is None) is shown
@@ -307,7 +325,7 @@ def test_a_message_of_a_job_goes_to_those_who_work_on_the_project(tmp_path: Path
     [("", False), ("\n  env: {ACTIONS_ALLOW_UNSECURE_COMMANDS: true}", True), ("\n  if: github.ref_type == 'tag'", True)],
 )
 def test_behind_a_command_that_github_takes_no_more_nothing_is_reached(tmp_path: Path, more: str, reached: bool) -> None:
-    steps = f'- run: echo "::set-env name=A::b"{more}\n- run: twine upload a\n'
+    steps = f'- run: echo "::set-env name=A::b"{more}\n- run: terraform apply -auto-approve\n'
     hangs = findings(tmp_path, "a.yml", workflow(steps).replace("    timeout-minutes: 9\n", ""))["R-15"]
     assert (hangs.holds_if is None) is reached
     assert hangs.holds_if is None or "GitHub takes set-env no more" in words(hangs.holds_if)
@@ -315,7 +333,7 @@ def test_behind_a_command_that_github_takes_no_more_nothing_is_reached(tmp_path:
 
 @pytest.mark.parametrize(("version", "reached"), [("v4", True), ("v", False), ("", False)])
 def test_an_action_without_a_version_ends_its_job(tmp_path: Path, version: str, reached: bool) -> None:
-    text = workflow(f"- uses: acme/setup@{version}\n- run: twine upload a\n").replace("    timeout-minutes: 9\n", "")
+    text = workflow(f"- uses: acme/setup@{version}\n- run: terraform apply -auto-approve\n").replace("    timeout-minutes: 9\n", "")
     hangs = findings(tmp_path, "a.yml", text)["R-15"]
     assert (hangs.holds_if is None) is reached
     assert hangs.holds_if is None or f"GitHub ends every job that uses acme/setup@{version}" in words(hangs.holds_if)
@@ -333,9 +351,9 @@ def test_an_action_without_a_version_ends_its_job(tmp_path: Path, version: str, 
     ],
 )
 def test_a_job_that_asks_for_a_machine_that_is_gone_does_not_begin(tmp_path: Path, runs_on: str, reached: bool) -> None:
-    steps = "- uses: acme/setup@main\n- run: twine upload a\n"
+    steps = "- uses: acme/setup@main\n- run: terraform apply -auto-approve\n"
     text = workflow(steps).replace("    timeout-minutes: 9\n", "").replace("runs-on: ubuntu-latest", f"runs-on: {runs_on}")
     found = findings(tmp_path, "a.yml", text)
     for one in (found["R-15"], found["R-41"]):  # the one is said of a step, the other of the file
         assert (one.holds_if is None) is reached
-        assert one.holds_if is None or "twine upload is reached" in words(one.holds_if) or "setup@main is reached" in words(one.holds_if)
+        assert one.holds_if is None or "terraform apply is reached" in words(one.holds_if) or "setup@main is reached" in words(one.holds_if)

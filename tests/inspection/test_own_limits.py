@@ -210,16 +210,18 @@ def test_of_a_file_that_names_what_is_not_known_there_nothing_is_said(tmp_path: 
 @pytest.mark.parametrize(
     ("name", "step", "shown"),
     [
-        ("release", "- run: twine upload a\n", True),
+        ("release", "- run: twine upload a\n", False),  # alone it is there or it is not
+        ("release", "- run: twine upload a\n- run: npm publish\n", True),
         ("release", "- run: twine upload --repository testpypi a\n", False),
         ("deploy_dev", "- run: docker push shop/web\n", False),
         ("deploy_dev", "- run: docker push shop/web\n- run: npm publish\n", True),  # something waits for it
         ("nightly", "- run: docker push shop/web\n", False),
         ("release", "- name: Publish the docs\n  run: docker push shop/web\n", False),
         ("develop-tools", "- run: docker push shop/web\n", False),
-        ("latest", "- run: docker push shop/web\n", True),
-        ("latest", "- run: docker push shop/web-example\n", False),
-        ("latest", "- run: twine upload --skip-existing a\n", False),  # it is simply done again
+        ("latest", "- run: terraform apply -auto-approve\n", True),
+        ("latest", "- run: wrangler pages deploy dist\n", False),
+        ("latest", "- run: flyctl deploy\n", True),  # it is made of many parts
+        ("latest", "- run: flyctl deploy -a shop/example\n", False),
         ("latest", "- run: docker push shop/web\n- run: twine upload --skip-existing a\n", True),  # half of it is done
     ],
 )
@@ -230,9 +232,29 @@ def test_what_hangs_is_missed_by_few_where_it_is_a_trial_or_a_state_between(tmp_
     assert (hangs.holds_if is None) is shown
 
 
+@pytest.mark.parametrize(("limit", "told_of"), [("${{ inputs.minutes }}", False), ("${{ fromJSON(vars.M) }}", False), ("", True)])
+def test_a_limit_whose_number_stands_elsewhere_is_one(tmp_path: Path, limit: str, told_of: bool) -> None:
+    own = f"    timeout-minutes: {limit}\n" if limit else ""
+    text = untimed("- run: terraform apply -auto-approve\n")
+    assert ("R-15" in told(tmp_path / "job", FLOW, text.replace("    steps:\n", f"{own}    steps:\n"))) is told_of
+    assert ("R-15" in told(tmp_path / "step", FLOW, text.replace("-auto-approve\n", f"-auto-approve\n    {own}"))) is told_of
+
+
+def test_a_program_of_a_workflow_has_the_limit_of_its_job(tmp_path: Path) -> None:
+    text = "import requests\nrequests.post('https://shop.example/orders', json={})\n"
+    assert "R-15" not in told(tmp_path / "a", ".github/scripts/send.py", text)
+    assert "R-15" in told(tmp_path / "b", "scripts/send.py", text)
+
+
+@pytest.mark.parametrize(("beside", "kept"), [("http://localhost:3012", False), ("https://shop.example", True)])
+def test_a_key_of_a_service_that_runs_beside_the_job_is_no_secret(tmp_path: Path, beside: str, kept: bool) -> None:
+    env = f"env:\n  SHOP_URL: {beside}\n  SHOP_API_KEY: 897e07c49bdb71cb52b4a94762530efc\n"
+    assert ("R-36" in told(tmp_path, FLOW, workflow("- run: npm publish\n").replace("jobs:\n", f"{env}jobs:\n"))) is kept
+
+
 @pytest.mark.parametrize("start", ["sudo pg_ctlcluster 15 main start", "sudo service postgresql start", "systemctl start mysql"])
 def test_a_database_that_a_job_starts_is_gone_with_it(tmp_path: Path, start: str) -> None:
-    text = workflow("- run: |\n    {start}\n    psql -c 'insert into a values (1)'\n")
+    text = workflow("- run: |\n    {start}\n    psql -p $PORT -c 'insert into a values (1)'\n")
     (tmp_path / "a.yml").write_text(text.format(start=start))
     (tmp_path / "b.yml").write_text(text.format(start="echo start"))
     own, other = ([step for step in flow.steps if step.effect is not None] for flow in INSPECTOR.inspect([tmp_path]).flows)
@@ -241,7 +263,7 @@ def test_a_database_that_a_job_starts_is_gone_with_it(tmp_path: Path, start: str
 
 @pytest.mark.parametrize(("branches", "shown"), [("[main, next]", True), ("[next]", False), ("['rel*']", True)])
 def test_what_no_start_comes_to_hangs_nothing(tmp_path: Path, branches: str, shown: bool) -> None:
-    text = untimed("- if: github.ref == 'refs/heads/main'\n  run: twine upload a\n").replace(
+    text = untimed("- if: github.ref == 'refs/heads/main'\n  run: terraform apply -auto-approve\n").replace(
         "on: push", f"on: {{push: {{branches: {branches}}}}}"
     )
     (tmp_path / "a.yml").write_text(text)
@@ -279,12 +301,12 @@ def test_data_that_is_fetched_is_meant_to_be_the_newest(tmp_path: Path, line: st
     assert ("R-41" in told(tmp_path, "a.yml", workflow(f"- run: |\n    {line}\n    npm publish\n"))) is moves
 
 
-LINTS = """on: push
+PREPARES = """on: push
 jobs:
-  lint:
+  {name}:
     runs-on: ubuntu-latest
     steps:
-      - uses: ludeeus/action-shellcheck@master
+      - uses: acme/prepare@master
   ship:
     runs-on: ubuntu-latest
     {needs}
@@ -301,9 +323,17 @@ def test_a_text_for_people_fetches_nothing(tmp_path: Path) -> None:
     assert "R-41" in told(tmp_path / "d", FLOW, workflow("- { uses: acme/release@main, with: { body: hello } }\n- run: npm publish\n"))
 
 
-@pytest.mark.parametrize(("needs", "moves"), [("env: {A: b}", False), ("needs: lint", True)])
-def test_what_moves_counts_where_something_waits_for_it(tmp_path: Path, needs: str, moves: bool) -> None:
-    assert ("R-41" in told(tmp_path, FLOW, LINTS.format(needs=needs))) is moves
+@pytest.mark.parametrize(
+    ("name", "needs", "moves"),
+    [
+        ("prepare", "env: {A: b}", False),
+        ("prepare", "needs: prepare", True),
+        ("unit-tests", "needs: unit-tests", False),
+        ("lint", "needs: lint", False),
+    ],
+)
+def test_what_moves_counts_where_something_waits_for_it_and_it_is_no_test(tmp_path: Path, name: str, needs: str, moves: bool) -> None:
+    assert ("R-41" in told(tmp_path, FLOW, PREPARES.format(name=name, needs=needs))) is moves
 
 
 INSTALLER = "curl -LsSf https://astral.sh/uv/install.sh | sh"
@@ -359,7 +389,7 @@ def test_what_one_limit_for_everything_would_end_is_told_once(tmp_path: Path) ->
     assert words(found.inference) == (
         "No limit of time is set for docker push, nor for 2 more: when one hangs, only the engine's own ends it, after 6 hours."
     )
-    assert [fact.span.line for fact in found.facts] == [3, 4, 5]
+    assert [fact.span.line for fact in found.facts] == [5, 3, 4]  # first what is half of something
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from halfway.inspection.quoting import quoted
 from halfway.inspection.source import Node, Source
 
 _OWNER = re.compile(r"github\.repository(?:_owner)?\s*==\s*['\"]([A-Za-z\d][\w-]*)\b")
+_TESTS = re.compile(r"(?i)(?<![a-z])(?:(?:unit|e2e|smoke|integration)[-_ ]?)?(?:tests?|lint(?:er|ing)?|e2e)(?![a-z])")
 _FOR_PEOPLE = re.compile(r"(?i)^(?:[\w-]*[-_])?(?:body|text|message|notes|description|comment|payload|title)$")
 _MAY_BE = re.compile(r"^[ \t]*[\"']?(?:jobs|runs)[\"']?\s*:", re.MULTILINE)
 
@@ -109,7 +110,7 @@ def _flow(calling: Calling, started: tuple[Trigger, ...]) -> Flow:
 
 
 def _idle_lines(jobs: Sequence[Unit], by_unit: Mapping[str, Sequence[Draft]], source: Source) -> Collection[int]:
-    """The lines of texts for people, and of the jobs that do nothing outside and that no job which does waits for: a linter, a test."""
+    """The lines of texts for people, of tests, and of jobs that do nothing outside and that no job which does waits for, as a linter."""
     needs = {unit.name: unit.needs for unit in jobs}
     counts, waiting = set[str](), [name for name, drafts in by_unit.items() if any(_acts(one.step) for one in drafts)]
     while waiting:
@@ -117,7 +118,12 @@ def _idle_lines(jobs: Sequence[Unit], by_unit: Mapping[str, Sequence[Draft]], so
         if name not in counts:
             counts.add(name)
             waiting += needs.get(name, ())
-    idle = [unit.node.span for unit in jobs if unit.name not in counts and unit.node.span.file == source.path]
+    names = {unit.name: f"{unit.name} {unit.node.get('name').text}" for unit in jobs}
+    idle = [
+        unit.node.span
+        for unit in jobs
+        if (unit.name not in counts or _TESTS.search(names[unit.name])) and unit.node.span.file == source.path
+    ]
     steps = (step for unit in jobs for step in unit.node.get("steps").each() if step.span.file == source.path)
     idle += [
         node.span

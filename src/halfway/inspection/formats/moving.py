@@ -33,7 +33,9 @@ _SHOWN = re.compile(
     r"|\w+_(?:error|warn|info|log|msg|fail|die))\s+(?:-\w+\s+)*[\"'](?:(?!\$\(|`)[^\"'])*$"
 )
 # A mere system, of which every version does the same few things.
-_SYSTEM = re.compile(r"\bimage:\s*[\"']?(?:docker\.io/)?(?:library/)?(?:busybox|alpine|debian|ubuntu)(?::latest)?[\"']?\s*$")
+_SYSTEM = re.compile(
+    r"\bimage:\s*[\"']?(?:docker\.io/)?(?:library/)?(?:busybox|alpine|debian|ubuntu|archlinux|fedora|centos|rockylinux|almalinux|amazonlinux|opensuse/\w+|kalilinux/\S+)(?::latest)?[\"']?\s*$"
+)
 # Without a tag an image is the latest; elsewhere than among containers `image` may be anything.
 _UNTAGGED = re.compile(r"^\s*(?:-\s+)?image:\s*[\"']?[\w.-]+(?:/[\w.-]+)*[\"']?\s*$")
 

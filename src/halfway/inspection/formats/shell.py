@@ -18,6 +18,8 @@ from halfway.inspection.quoting import holds_secret, quoted
 from halfway.inspection.source import Source, Unreadable
 
 _FIRST_LINE = re.compile(r"^#!\s*\S*?(?:/|\benv\s+(?:-S\s+)?)(?:ba|z|da|k)?sh\b")
+NEAR = 8  # lines
+_SERVICE = re.compile(r"\s*(?:export\s+)?([A-Z][A-Z0-9]{1,30})_\w+\s*[:=]")
 MOST_SECRETS = 50
 
 
@@ -81,9 +83,18 @@ def secrets(source: Source) -> Iterator[Fact]:
     """Lines in which a literal secret stands; the quote does not have it."""
     found = 0
     for number, line in enumerate(source.lines, 1):
-        if found < MOST_SECRETS and len(line) < 5_000 and holds_secret(line):
+        if found < MOST_SECRETS and len(line) < 5_000 and holds_secret(line) and not _is_of_this_machine(source, number):
             found += 1
             yield source.fact(source.span(number))
+
+
+def _is_of_this_machine(source: Source, number: int) -> bool:
+    """Whether a variable beside it, of the same service by its name, says that this runs on the machine itself."""
+    named = _SERVICE.match(source.line(number))
+    if named is None:
+        return False
+    here = re.compile(rf"\b{named[1]}_\w*\s{{0,5}}[:=]\s{{0,5}}\S{{0,40}}(?:\blocalhost\b|127\.0\.0\.1)")
+    return any(here.search(source.line(one)) for one in range(max(1, number - NEAR), min(len(source.lines), number + NEAR) + 1))
 
 
 def _parameters(text: str) -> tuple[str, ...]:

@@ -57,9 +57,8 @@ _OF_START = re.compile(r"on\.(\w+)")
 _EVENT = re.compile(r"(?:^|&&|\{\{)\s*github\.event_name\s*(==|!=)\s*'(\w+)'")
 _BRANCH = re.compile(r"(?:^|&&|\{\{)\s*github\.ref\s*==\s*'refs/heads/([\w./-]+)'")
 _ON_BRANCH = re.compile(r"(?:^|&&|\{\{)\s*github\.ref\s*==\s*'refs/heads/")
-_TESTS = re.compile(r"(?i)(?<![a-z])(?:tests?|testing|e2e|qa|lint(?:er|ing)?|smoke)(?![a-z])")
 _FOR_FEW = re.compile(
-    r"(?i)(?<![a-z])(?:tests?|testing|e2e|qa|dev|develop(?:ment)?|snapshots?|previews?|nightly|nightlies|canary|staging|stage|sandbox|demo|edge"
+    r"(?i)(?<![a-z])(?:tests?|testing|e2e|qa|dev|develop(?:ment)?|lint(?:er|ing)?|smoke|snapshots?|previews?|ephemeral|nightly|nightlies|canary|staging|stage|sandbox|demo|edge"
     r"|docs?|documentation|mkdocs|docusaurus|storybook|sphinx)(?![a-z])"
 )
 _TRIAL_SHELF = re.compile(r"(?i)test\.?pypi|[-/](?:example|demo|sample)s?(?![\w-])")
@@ -220,19 +219,10 @@ def only_on_tags(step: Step) -> bool:
     return any(_ON_TAG.match(part) for part in parts)
 
 
-def is_tried(flow: Flow, step: Step | None = None) -> bool:
-    """Whether what the file, the job or the step is called says that it tries something."""
-    return _names_say(_TESTS, flow, step)
-
-
 def is_for_few(flow: Flow, step: Step) -> bool:
     """Whether what it is called, or where it goes, says that few wait for it: a trial, a state between two releases, a page to read."""
-    return _names_say(_FOR_FEW, flow, step) or _TRIAL_SHELF.search(f"{step.quote} {told(step)}") is not None
-
-
-def _names_say(words: re.Pattern[str], flow: Flow, step: Step | None) -> bool:
-    names = [flow.file.rpartition("/")[2].partition(".")[0], flow.name, *((step.unit, step.name) if step is not None else ())]
-    return any(words.search(name) for name in names)
+    names = (flow.file.rpartition("/")[2].partition(".")[0], flow.name, step.unit, step.name)
+    return any(_FOR_FEW.search(name) for name in names) or _TRIAL_SHELF.search(f"{step.quote} {told(step)}") is not None
 
 
 def is_no_stack(case: Case, _: Step | None) -> bool:

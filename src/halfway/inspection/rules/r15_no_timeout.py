@@ -43,6 +43,8 @@ DELETED = frozenset({Kind.DELETE})
 HANGS = "{what} can hang, it does harm when nobody sees that, and nothing that stands elsewhere ends it"
 BEHIND = "something was done before {what}, and something is still to be done after it"
 SENT = frozenset({Kind.PUBLISH, Kind.FILE})
+PUT_UP = SENT | {Kind.DEPLOY}
+_AS_A_WHOLE = re.compile(r"(?i)pages|hosting|vercel|netlify|static-web-apps|wrangler|surge")  # a page is the old one or the new one
 MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 _LOCAL = re.compile(r"(?:open|os\.\w+|shutil\.\w+|pathlib\.[\w.]+)\(|(?:which|rm|mv|cp|mkdir|ln|touch) ")  # the own machine does not hang
 _PAUSED = re.compile(r"(?i)(?<![a-z])paused?\b")  # a person lets it go on
@@ -51,6 +53,8 @@ SHORT = 3600.0  # seconds; who hangs no longer than that is missed soon enough
 
 
 def check(case: Case) -> Iterator[Finding]:
+    if is_by_hand(case.flow) and "/.github/" in f"/{case.flow.file}":
+        return  # a workflow runs it, and the limit is that of its job
     untimed: list[_Untimed] = []
     # Who has started a program by hand sits in front of it, and sees that a command of it hangs.
     by_hand = is_by_hand(case.flow)
@@ -150,13 +154,12 @@ def _may_hang(case: Case, step: Step) -> bool:
 
 
 def _is_missed(case: Case, step: Step) -> bool:
-    """Whether something is left half done or held up where it hangs: alone, an image or a file that is simply sent again leaves nothing."""
+    """Whether something is left half done or held up where it hangs: alone, what is put up as a whole is there or is not."""
     if _is_followed(case, step):
         return True
-    merges = step.effect is not None and step.effect.repeat is Repeat.MERGES
-    harmless = kinds(step) <= SENT and (merges or repeatability(step) is Repeatable.PROVEN)
+    whole = kinds(step) <= PUT_UP and (bool(kinds(step) & SENT) or _AS_A_WHOLE.search(told(step)) is not None)
     before = any(case.ways.is_after(one, step) and outward(one) and not tells_team(one) for one in case.ways.steps)
-    return not is_for_few(case.flow, step) and (not harmless or before or any(not one.cancels for one in _guards(case, step)))
+    return not is_for_few(case.flow, step) and (not whole or before or any(not one.cancels for one in _guards(case, step)))
 
 
 def _guards(case: Case, step: Step) -> Iterator[Guard]:

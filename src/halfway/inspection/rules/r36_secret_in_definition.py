@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
@@ -9,6 +10,8 @@ from halfway.inspection.model import Step
 from halfway.inspection.rules.common import is_no_stack
 
 ONE = "A secret is written into the definition: everybody who may read the file may use it."
+LAST_PARTS = 3  # of a path: what lies further out is called after persons and machines
+_LOCAL = re.compile(r"(?i)(?<![a-z])(?:local(?:host)?|dev|tests?|e2e|docs?|examples?|samples?|demo|hack|sandbox|playground)(?![a-z])")
 SEVERAL = "{count} secrets are written into the definition: everybody who may read the file may use them."
 
 
@@ -21,8 +24,10 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _is_shown(case: Case, _: Step | None) -> bool:
-    """Whether it stands elsewhere than in a stack, and than in the data that n8n keeps of a trial."""
-    return is_no_stack(case, None) and any("pinData" not in one.span.at for one in case.flow.secrets)
+    """Whether it stands elsewhere than in a stack, in the data that n8n keeps of a trial, and in what is called after a trial."""
+    called = "/".join(case.flow.file.split("/")[-LAST_PARTS:])
+    kept = any("pinData" not in one.span.at for one in case.flow.secrets)
+    return is_no_stack(case, None) and kept and _LOCAL.search(called) is None
 
 
 RULE = Rule(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.model import Fact, Step
-from halfway.inspection.rules.common import in_a_channel, is_no_stack, is_tried, outward, tells_team, told
+from halfway.inspection.rules.common import in_a_channel, is_for_few, is_no_stack, outward, tells_team, told
 
 INFERENCE = "A run that is started again may be another one than the first: what the quoted lines take comes from places that move."
 MOST_FACTS = 3
@@ -15,9 +15,11 @@ _SAYS = re.compile(r"(?i)slack|discord|telegram|teams|[-/]chat|notif")  # an act
 _USES = re.compile(r"\buses:\s*[\"']?([\w.-]+)/\S+")
 # What looks at what is there, fetches it, or installs what installs a version that is named.
 _SHAPES_NOTHING = re.compile(
-    r"(?i)\buses:.*(?:trivy|snyk|codecov|gitleaks|semgrep|codeql|sonar|[-_/]lint|linter|actions/(?:checkout|cache)@)|\bsh\.rustup\.rs\b"
+    r"(?i)\buses:.*(?:trivy|snyk|codecov|gitleaks|semgrep|codeql|sonar|[-_/]lint|linter|actions/(?:checkout|cache)@|disk-space|build-space"
+    r"|timezone|visuali[sz]er|diagram|badge|contrib(?:utors)?\b|wakatime|[/-]snk\b)|\bsh\.rustup\.rs\b"
 )
 _RAW = re.compile(r"raw\.githubusercontent\.com/([\w.-]+)/")
+_INSTALLER = re.compile(r"(?i)(?:^|[/_.-])(?:install|setup|bootstrap|provision)[\w.-]*$")  # which brings the newest on purpose
 _INSTALLS = re.compile(r"\b(?:curl|wget)\b(?!.*raw\.githubusercontent\.com)[^|]*\|\s*(?:sudo\s+)?(?:-\S+\s+)*(?:ba|z)?sh\b")
 
 
@@ -36,9 +38,9 @@ def _is_shown(case: Case, step: Step | None) -> bool:
     facts = case.flow.moving[:MOST_FACTS]
     if not is_no_stack(case, step) or all(_is_own(fact, case) or _SHAPES_NOTHING.search(fact.quote) for fact in facts):
         return False
-    if case.flow.format == "shell" and all(_INSTALLS.search(fact.quote) for fact in facts):
+    if case.flow.format == "shell" and (_INSTALLER.search(case.flow.file) or all(_INSTALLS.search(fact.quote) for fact in facts)):
         return False
-    acting = [one for one in case.ways.steps if outward(one) or (one.opaque is not None and not is_tried(case.flow, one))]
+    acting = [one for one in case.ways.steps if (outward(one) or one.opaque is not None) and not is_for_few(case.flow, one)]
     return not all(tells_team(one) or in_a_channel(one) or _SAYS.search(told(one)) for one in acting)
 
 

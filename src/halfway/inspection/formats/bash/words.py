@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from halfway.inspection.knowledge.limits import of_command
 from halfway.inspection.source import whole
@@ -171,7 +172,8 @@ def to_this_machine(words: Sequence[str]) -> bool:
 
 def to_a_host(words: Sequence[str]) -> bool:
     """Whether a command names the database that it speaks to."""
-    return any(word.startswith(("-h", "--host", "--url", "--dbname=", "$")) or "://" in word for word in words[1:])
+    told = (word for before, word in pairwise(words) if before not in ("-p", "--port", "-P", "-U", "-u", "--username", "--user", "-c"))
+    return any(word.startswith(("-h", "--host", "--url", "--dbname=", "$")) or "://" in word for word in told)
 
 
 def asks_about_itself(words: Sequence[str]) -> bool:

@@ -129,7 +129,7 @@ def _unit(job: Job, before: tuple[str, ...], calling: Calling, happened: bool, u
 
 def _frame(job: Job, calling: Calling) -> Frame:
     node, condition = job.node, job.node.get("if").text
-    minutes = node.get("timeout-minutes").number
+    limit = node.get("timeout-minutes")
     environment = node.get("environment")
     gate = Gate("environment", environment.span) if environment else calling.gate
     own = calling.repeaters or repeaters(calling.root, node)
@@ -144,8 +144,8 @@ def _frame(job: Job, calling: Calling) -> Frame:
         id="/".join(slug(part) for part in job.unit.split("/")),
         place=lambda line, end: Span(calling.source.path, line, end),
         repeaters=own,
-        timeout=None if minutes is None else minutes * 60,
-        timeout_known=calling.limited,
+        timeout=None if limit.number is None else limit.number * 60,
+        timeout_known=calling.limited and (limit.number is not None or not limit.there),  # `${{ inputs.minutes }}` is a limit, too
         ends_after=ENDS_AFTER,
         on_error=OnError.STOP,
         condition=" && ".join(part for part in (calling.condition, *_passed_on(job), " ".join(safe(condition).split())) if part),

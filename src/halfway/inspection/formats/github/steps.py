@@ -124,6 +124,7 @@ def _frame(key: str, step: Node, making: Making) -> Frame:
         name=quoted(step.get("name").text, 80),
         place=placed(step.get("run")),
         timeout=min(limits, default=None),
+        timeout_known=outer.timeout_known and (own is not None or not step.get("timeout-minutes").there),
         on_error=OnError.CONTINUE if step.get("continue-on-error").text not in ("", "false") else outer.on_error,
         extra={**outer.extra, **whole, **called, **allowed},
         condition=" && ".join(part for part in (outer.condition, " ".join(safe(condition).split())) if part),
