@@ -136,9 +136,12 @@ def _approver(case: Case) -> Said:
             return NEEDS_CONFIRMATION
         return Said("nobody needs to: nothing changes anything outside")
     gates = [step.gate for step in case.flow.steps if step.gate is not None]
-    named = sorted({gate.approver for gate in gates if gate.approver})
+    named = sorted({gate.approver for gate in gates if gate.approver and gate.kind != "owner"})
     if named:
         return Said("{role}", {"role": ", ".join(named)})
+    owners = sorted({gate.approver for gate in gates if gate.approver})
+    if owners:
+        return Said("{role}, once an outcome is not known; nobody is asked beforehand", {"role": ", ".join(owners)})
     if gates and gates[0].kind == "environment":
         return Said("the reviewers of the environment (its settings were not given): needs confirmation")
     if gates:
