@@ -31,7 +31,7 @@ class Talks:
 """
 NAMED = {"what": "X", "later": "Y", "then": "Y", "failed": "Y", "undo": "Y"}
 MESSAGE = "- run: curl -X POST https://hooks.slack.com/services/x -d released\n- run: npm publish\n"
-ALONE = "- run: terraform apply -auto-approve\n"
+ALONE = "- run: terraform init && terraform apply -auto-approve\n"
 RETRIED = """
 from celery import shared_task
 {imported}
@@ -77,13 +77,13 @@ PUSH, CLOCK, HAND = "push", "{schedule: [{cron: '0 4 * * *'}], push: }", "workfl
     [
         (PUSH, "run: twine upload a", False),  # it is there or it is not
         (PUSH, "run: twine upload a\n      - run: npm publish", True),  # half of it is done
-        (PUSH, "run: terraform apply -auto-approve || true", False),  # its failure is passed over
-        (PUSH, "run: terraform apply -auto-approve", True),
+        (PUSH, "run: terraform init && terraform apply -auto-approve || true", False),  # its failure is passed over
+        (PUSH, "run: terraform init && terraform apply -auto-approve", True),
         (PUSH, "run: git push", False),  # one request
         (PUSH, "run: twine upload a\n    concurrency: ship", True),
         (PUSH, "run: twine upload a\n    concurrency: {group: ship, cancel-in-progress: true}", False),  # the next run ends it
-        (CLOCK, "run: terraform apply -auto-approve", False),  # the next run comes to the same end
-        (HAND, "run: terraform apply -auto-approve", False),  # who has started it sees it hang
+        (CLOCK, "run: terraform init && terraform apply -auto-approve", False),  # the next run comes to the same end
+        (HAND, "run: terraform init && terraform apply -auto-approve", False),  # who has started it sees it hang
         (CLOCK, "run: gh issue create --title x --body y", False),  # one request, which its client gives up
         (CLOCK, "run: ssh host make restock", True),
     ],
@@ -102,12 +102,6 @@ def test_a_retry_that_is_only_called_so_has_to_be_confirmed(tmp_path: Path) -> N
     found = findings(tmp_path, "a.py", text + "    stripe.Charge.create(amount=order)\n")
     known = findings(tmp_path, "b.py", text.replace("@api_retry", "@tenacity.retry") + "    stripe.Charge.create(amount=order)\n")
     assert [one["R-01"].holds_if is None for one in (found, known)] == [False, True]
-
-
-@pytest.mark.parametrize(("makes", "shown"), [("gh release create $V", True), ("gh release upload $V a.zip", False)])
-def test_the_newest_is_another_one_where_the_flow_itself_makes_it(tmp_path: Path, makes: str, shown: bool) -> None:
-    found = findings(tmp_path, "a.yml", workflow(f"- run: |\n    V=$(git tag -l | sort -V | tail -1)\n    {makes}\n"))
-    assert (found["R-09"].holds_if is None) is shown
 
 
 @pytest.mark.parametrize(("runs", "shown"), [("make all", True), ("cargo x release", False)])
@@ -219,7 +213,7 @@ def test_what_a_job_that_never_passes_is_waited_for_with_is_told_so(
 
 @pytest.mark.parametrize(("version", "reached"), [("v3", False), ("v2.3.1", False), ("v4", True), ("v30", True)])
 def test_a_job_that_github_ends_before_it_begins_is_told_so(tmp_path: Path, version: str, reached: bool) -> None:
-    steps = f"- uses: actions/download-artifact@{version}\n- run: terraform apply -auto-approve\n"
+    steps = f"- uses: actions/download-artifact@{version}\n- run: terraform init && terraform apply -auto-approve\n"
     hangs = findings(tmp_path, "a.yml", workflow(steps).replace("    timeout-minutes: 9\n", ""))["R-15"]
     assert (hangs.holds_if is None) is reached
     assert hangs.holds_if is None or words(hangs.holds_if) == (
@@ -278,15 +272,17 @@ def test_what_moves_is_told_with_a_condition_where_that_is_meant(tmp_path: Path,
 @pytest.mark.parametrize(
     ("step", "shown"),
     [
-        ("uses: acme/setup@main", False),
+        ("uses: acmel/setup@main", False),
+        ("uses: acmeLabs/setup@main", False),  # sisters
+        ("uses: acm/setup@main", True),  # too short a name to tell
         ("uses: other/setup@main", True),
-        ("run: curl -s https://raw.githubusercontent.com/acme/shop/main/ship.sh | sh", False),
+        ("run: curl -s https://raw.githubusercontent.com/acmel/shop/main/ship.sh | sh", False),
         ("run: curl -s https://raw.githubusercontent.com/other/shop/main/ship.sh | sh", True),
     ],
 )
 def test_what_is_their_own_is_known_by_where_git_fetched_it_from(tmp_path: Path, step: str, shown: bool) -> None:
     (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "config").write_text('[remote "origin"]\n\turl = git@github.com:acme/shop.git\n')
+    (tmp_path / ".git" / "config").write_text('[remote "origin"]\n\turl = git@github.com:acmel/shop.git\n')
     (tmp_path / "a.yml").write_text(workflow(f"- {step}\n- run: npm publish\n"))
     [flow] = INSPECTOR.inspect([tmp_path / "a.yml"]).flows
     [moves] = [one for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge)) if one.rule == "R-41"]
@@ -300,13 +296,33 @@ def test_what_installs_brings_the_newest_on_purpose(tmp_path: Path, path: str, s
     assert (findings(tmp_path, path, text)["R-41"].holds_if is None) is shown
 
 
-@pytest.mark.parametrize(
-    ("path", "shown"), [("deploy.sh", True), ("local_cluster/deploy.sh", False), ("docs/deploy.sh", False), ("run-local.sh", False)]
-)
+@pytest.mark.parametrize(("path", "shown"), [(".mcp.json", True), ("examples/.mcp.json", False), ("local_tools/.mcp.json", False)])
 def test_a_secret_of_a_trial_may_open_nothing_else(tmp_path: Path, path: str, shown: bool) -> None:
     (tmp_path / "a/b/c" / path).parent.mkdir(exist_ok=True, parents=True)
-    found = findings(tmp_path / "a/b/c", path, '#!/bin/bash\nTOKEN="a1B2c3D4e5F6g7H8"\ncurl -X POST https://shop.example/orders -d 1\n')
-    assert (found["R-36"].holds_if is None) is shown
+    text = '{"mcpServers": {"pay": {"command": "npx", "args": ["pay-mcp"], "env": {"API_TOKEN": "a1B2c3D4e5F6g7H8"}}}}'
+    assert (findings(tmp_path / "a/b/c", path, text)["R-36"].holds_if is None) is shown
+
+
+def test_a_secret_of_a_workflow_may_be_of_a_service_beside_it(tmp_path: Path) -> None:
+    text = workflow("- run: npm publish\n  env: {API_TOKEN: a1B2c3D4e5F6g7H8}\n")
+    assert findings(tmp_path, "a.yml", text)["R-36"].holds_if is not None
+
+
+@pytest.mark.parametrize(
+    ("steps", "lacks"),
+    [
+        ("- run: terraform apply -auto-approve\n", "its job is not seen to call terraform init"),
+        ("- run: terraform init\n- run: terraform apply -auto-approve\n", ""),
+        ("- uses: ./.github/actions/plan\n- run: terraform apply -auto-approve\n", ""),  # which may do it
+        ("- run: ssh shop@shop.example make ship\n", "its job is not seen to put a key in place"),
+        ("- uses: webfactory/ssh-agent@v1\n- run: ssh shop@shop.example make ship\n", ""),
+        ("- run: ssh -i id shop@shop.example make ship\n", ""),
+    ],
+)
+def test_what_a_step_cannot_do_without_is_looked_for_in_its_job(tmp_path: Path, steps: str, lacks: str) -> None:
+    hangs = findings(tmp_path, "a.yml", workflow(steps).replace("    timeout-minutes: 9\n", ""))["R-15"]
+    assert (hangs.holds_if is None) is (not lacks)
+    assert hangs.holds_if is None or lacks in words(hangs.holds_if)
 
 
 @pytest.mark.parametrize(("name", "shown"), [("qa.yml", False), ("preview.yml", False), ("ship.yml", True)])
@@ -325,7 +341,7 @@ def test_a_message_of_a_job_goes_to_those_who_work_on_the_project(tmp_path: Path
     [("", False), ("\n  env: {ACTIONS_ALLOW_UNSECURE_COMMANDS: true}", True), ("\n  if: github.ref_type == 'tag'", True)],
 )
 def test_behind_a_command_that_github_takes_no_more_nothing_is_reached(tmp_path: Path, more: str, reached: bool) -> None:
-    steps = f'- run: echo "::set-env name=A::b"{more}\n- run: terraform apply -auto-approve\n'
+    steps = f'- run: echo "::set-env name=A::b"{more}\n- run: terraform init && terraform apply -auto-approve\n'
     hangs = findings(tmp_path, "a.yml", workflow(steps).replace("    timeout-minutes: 9\n", ""))["R-15"]
     assert (hangs.holds_if is None) is reached
     assert hangs.holds_if is None or "GitHub takes set-env no more" in words(hangs.holds_if)
@@ -333,7 +349,9 @@ def test_behind_a_command_that_github_takes_no_more_nothing_is_reached(tmp_path:
 
 @pytest.mark.parametrize(("version", "reached"), [("v4", True), ("v", False), ("", False)])
 def test_an_action_without_a_version_ends_its_job(tmp_path: Path, version: str, reached: bool) -> None:
-    text = workflow(f"- uses: acme/setup@{version}\n- run: terraform apply -auto-approve\n").replace("    timeout-minutes: 9\n", "")
+    text = workflow(f"- uses: acme/setup@{version}\n- run: terraform init && terraform apply -auto-approve\n").replace(
+        "    timeout-minutes: 9\n", ""
+    )
     hangs = findings(tmp_path, "a.yml", text)["R-15"]
     assert (hangs.holds_if is None) is reached
     assert hangs.holds_if is None or f"GitHub ends every job that uses acme/setup@{version}" in words(hangs.holds_if)
@@ -351,7 +369,7 @@ def test_an_action_without_a_version_ends_its_job(tmp_path: Path, version: str, 
     ],
 )
 def test_a_job_that_asks_for_a_machine_that_is_gone_does_not_begin(tmp_path: Path, runs_on: str, reached: bool) -> None:
-    steps = "- uses: acme/setup@main\n- run: terraform apply -auto-approve\n"
+    steps = "- uses: acme/setup@main\n- run: terraform init && terraform apply -auto-approve\n"
     text = workflow(steps).replace("    timeout-minutes: 9\n", "").replace("runs-on: ubuntu-latest", f"runs-on: {runs_on}")
     found = findings(tmp_path, "a.yml", text)
     for one in (found["R-15"], found["R-41"]):  # the one is said of a step, the other of the file

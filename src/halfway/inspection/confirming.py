@@ -11,6 +11,8 @@ from halfway.inspection.rules.common import outward, told
 REFUSED = "{what} is reached at all: GitHub ends every job that uses {action}"
 RETIRED = "{what} is reached at all: GitHub has taken the machine {action} away, and a job that asks for it does not begin"
 ENDED = "{what} is reached at all: GitHub takes {action} no more, and what is before it ends there"
+NO_INIT = "{what} comes to anything at all: its job is not seen to call terraform init"
+NO_KEY = "{what} is let in at all: its job is not seen to put a key in place"
 UNREACHED = "{what} is reached at all: what is before it sets up Python 3.1, as which 3.10 is read without quotes"
 
 
@@ -27,14 +29,15 @@ def with_condition(case: Case, rule: Rule, finding: Finding) -> Finding:
 def _reached_at_all(case: Case, finding: Finding) -> Said | None:
     """What is said of a whole flow depends on the same where none of its steps that act is reached."""
     acting = [step for step in case.flow.steps if outward(step) or step.opaque is not None]
-    if not acting or any("unreached" not in step.extra for step in acting):
+    if not acting or any("unreached" not in step.extra and "lacks" not in step.extra for step in acting):
         return None
     return _reached(acting[0], finding)
 
 
 def _reached(step: Step, finding: Finding) -> Said | None:
-    why = step.extra.get("unreached", "")
+    why, missing = step.extra.get("unreached", ""), step.extra.get("lacks", "")
     if not why:
-        return None
+        text = {"init": NO_INIT, "key": NO_KEY}.get(missing)
+        return None if text is None else Said(text, {"what": told(step), **finding.inference.params})
     text = UNREACHED if why == "python" else ENDED if why.startswith("::") else REFUSED if "/" in why else RETIRED
     return Said(text, {"what": told(step), **finding.inference.params, "action": why.removeprefix("::")})

@@ -95,7 +95,10 @@ def holds_secret(text: str) -> bool:
 
 def _stands_in(password: str) -> bool:
     """Whether it is a word for a password that is still to come: `PASS`."""
-    return _STANDS_IN.search(password) is not None or re.fullmatch(r"[A-Z][A-Z_]*|pass|pwd|pw", password) is not None
+    return (
+        _STANDS_IN.search(password) is not None
+        or re.fullmatch(r"[A-Z][A-Z_]*|pass|pwd|pw|x-oauth-basic|x-access-token|oauth2?", password) is not None
+    )
 
 
 def _without_comment(text: str) -> str:

@@ -53,9 +53,9 @@ def _fits(rule: UseRule, inputs: Mapping[str, str]) -> bool | None:
 
 
 def _is(value: str, wanted: str) -> bool | None:
-    """`*`: anything; `…x…`: it holds the text x; `x …`: x is its first word. None: an expression, which nobody can know."""
+    """`*`: anything but no; `…x…`: it holds the text x; `x …`: x is its first word. None: an expression, which nobody can know."""
     if wanted == "*":
-        return bool(value)
+        return value.lower() not in ("", "false")
     if wanted.endswith(" …"):
         return value.lower().split()[:1] == [wanted.removesuffix(" …").lower()]
     if wanted.startswith("…"):

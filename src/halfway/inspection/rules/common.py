@@ -58,7 +58,7 @@ _EVENT = re.compile(r"(?:^|&&|\{\{)\s*github\.event_name\s*(==|!=)\s*'(\w+)'")
 _BRANCH = re.compile(r"(?:^|&&|\{\{)\s*github\.ref\s*==\s*'refs/heads/([\w./-]+)'")
 _ON_BRANCH = re.compile(r"(?:^|&&|\{\{)\s*github\.ref\s*==\s*'refs/heads/")
 _FOR_FEW = re.compile(
-    r"(?i)(?<![a-z])(?:tests?|testing|e2e|qa|dev|develop(?:ment)?|lint(?:er|ing)?|smoke|snapshots?|previews?|ephemeral|nightly|nightlies|canary|staging|stage|sandbox|demo|edge"
+    r"(?i)(?<![a-z])(?:tests?|testing|e2e|qa|dev|develop(?:ment)?|lint(?:er|ing)?|smoke|snapshots?|previews?|reviews?|ephemeral|nightly|nightlies|canary|staging|stage|sandbox|demo|edge"
     r"|docs?|documentation|mkdocs|docusaurus|storybook|sphinx)(?![a-z])"
 )
 _TRIAL_SHELF = re.compile(r"(?i)test\.?pypi|[-/](?:example|demo|sample)s?(?![\w-])")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Severity
@@ -12,10 +11,6 @@ from halfway.inspection.rules.common import IMAGE, again, again_at, found, kinds
 
 ANOTHER = "Running it again computes a new name for {what} ({name}), so that a second one is made and no receiver can refuse it."
 LOOKED = "The name for {what} is computed from what is the newest ({name}); whether the look before it finds the first one is not known."
-
-# A tag or a release, which is what names are mostly looked up among.
-_MAKES = re.compile(r"\bgit tag\b|\bgit push\b.*(?:--(?:follow-)?tags|refs/tags)|\brelease create\b|gh-release|goreleaser")
-_LOOKS_UP, _PUBLISHES = re.compile(r"\bnpm (?:view|info|show)\b|\bpip index\b|\bcargo search\b"), re.compile(r"\bpublish\b")
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -38,14 +33,6 @@ def _severity(step: Step) -> Severity:
     return Severity.BLOCKER if kinds(step) & {Kind.PUBLISH, Kind.GIT} and not IMAGE.search(told(step)) else Severity.HIGH
 
 
-def _makes_the_newest(case: Case, step: Step | None) -> bool:
-    """Whether the flow itself makes what is then the newest, and nothing looks for the first one."""
-    if step is None or step.guard is not None or step.identity is None:
-        return False
-    makes = _PUBLISHES if _LOOKS_UP.search(step.identity.expression) else _MAKES
-    return any(makes.search(f"{told(one)}\n{one.quote}") for one in case.ways.outward())
-
-
 RULE = Rule(
     id="R-09",
     name="identity-from-mutable-state",
@@ -54,5 +41,4 @@ RULE = Rule(
     fix="Compute the name once, before the unit that may be repeated, and hand it in.",
     check=check,
     holds_if={LOOKED: "the look before it does not find the first one", ANOTHER: "the newest is another one when it is run again"},
-    shown=_makes_the_newest,
 )

@@ -155,11 +155,13 @@ def _may_hang(case: Case, step: Step) -> bool:
 
 def _is_missed(case: Case, step: Step) -> bool:
     """Whether something is left half done or held up where it hangs: alone, what is put up as a whole is there or is not."""
+    if is_for_few(case.flow, step):
+        return False
     if _is_followed(case, step):
         return True
     whole = kinds(step) <= PUT_UP and (bool(kinds(step) & SENT) or _AS_A_WHOLE.search(told(step)) is not None)
     before = any(case.ways.is_after(one, step) and outward(one) and not tells_team(one) for one in case.ways.steps)
-    return not is_for_few(case.flow, step) and (not whole or before or any(not one.cancels for one in _guards(case, step)))
+    return not whole or before or any(not one.cancels for one in _guards(case, step))
 
 
 def _guards(case: Case, step: Step) -> Iterator[Guard]:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.model import Step
-from halfway.inspection.rules.common import is_no_stack
 
 ONE = "A secret is written into the definition: everybody who may read the file may use it."
+HANDING = frozenset({"n8n", "make", "zapier", "agents", "step-functions", "bpmn"})
+"""Formats in which nothing runs beside the flow itself."""
 LAST_PARTS = 3  # of a path: what lies further out is called after persons and machines
 _LOCAL = re.compile(r"(?i)(?<![a-z])(?:local(?:host)?|dev|tests?|e2e|docs?|examples?|samples?|demo|hack|sandbox|playground)(?![a-z])")
 SEVERAL = "{count} secrets are written into the definition: everybody who may read the file may use them."
@@ -24,10 +25,13 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _is_shown(case: Case, _: Step | None) -> bool:
-    """Whether it stands elsewhere than in a stack, in the data that n8n keeps of a trial, and in what is called after a trial."""
+    """Whether it is handed to a service of somebody else, and not in what is called after a trial, nor in what n8n keeps of one.
+
+    In programs and workflows most of them are of services that run beside them.
+    """
     called = "/".join(case.flow.file.split("/")[-LAST_PARTS:])
     kept = any("pinData" not in one.span.at for one in case.flow.secrets)
-    return is_no_stack(case, None) and kept and _LOCAL.search(called) is None
+    return case.flow.format in HANDING and kept and _LOCAL.search(called) is None
 
 
 RULE = Rule(

@@ -11,6 +11,7 @@ from halfway.inspection.rules.common import in_a_channel, is_for_few, is_no_stac
 
 INFERENCE = "A run that is started again may be another one than the first: what the quoted lines take comes from places that move."
 MOST_FACTS = 3
+SAME = 5  # letters in which the names of two owners begin alike
 _SAYS = re.compile(r"(?i)slack|discord|telegram|teams|[-/]chat|notif")  # an action that is called so
 _USES = re.compile(r"\buses:\s*[\"']?([\w.-]+)/\S+")
 # What looks at what is there, fetches it, or installs what installs a version that is named.
@@ -48,7 +49,13 @@ def _is_own(fact: Fact, case: Case) -> bool:
     """Whether it is of the own people: of the owner that git or the file names, or kept among the actions of a repository."""
     used = _USES.search(fact.quote) or _RAW.search(fact.quote)
     owners = case.flow.extra.get("owners", "").split()
-    return used is not None and (used[1].lower() in owners or "/.github/actions/" in used[0])
+    return used is not None and (any(_is_same(used[1].lower(), one) for one in owners) or "/.github/actions/" in used[0])
+
+
+def _is_same(owner: str, other: str) -> bool:
+    """Whether two names are of the same people: `acme`, and `acme-labs` or `acmeUI` beside it."""
+    short, long = sorted((owner, other), key=len)
+    return owner == other or (len(short) >= SAME and long.startswith(short))
 
 
 RULE = Rule(

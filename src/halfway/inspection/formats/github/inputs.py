@@ -54,6 +54,8 @@ def _unused(root: Node, source: Source) -> Iterator[Broken]:
     ):
         return
     for name, node in inputs.items():
+        if len(list(node.get("options").each())) == 1:
+            continue  # there is nothing to choose
         if not re.search(rf"\binputs(?:\.{re.escape(name)}\b(?![-\w])|\[['\"]{re.escape(name)}['\"]\])", source.text):
             yield Broken(
                 name, source.fact(node.span), required=node.get("required").value is True or node.get("type").text in ("choice", "boolean")

@@ -32,7 +32,7 @@ def refuse_what_never_runs(root: Node) -> None:
     if root.twice:
         where, _, key = root.twice.partition(": ")
         raise _refusal(int(where.removeprefix("line ")), f"{quoted(key, 40)} stands twice")
-    _refuse_circles(root.get("jobs"))
+    _refuse_impossible_orders(root.get("jobs"))
     _refuse_strangers(root)
     _refuse_unknown_names(root, {"env": ("env", "run-name", "concurrency"), "secrets": ("run-name", "concurrency")})
     for _, job in root.get("jobs").items():
@@ -49,8 +49,12 @@ def refuse_what_never_runs(root: Node) -> None:
                 raise _refusal(line, "a step with uses has a working-directory or a shell")
 
 
-def _refuse_circles(jobs: Node) -> None:
+def _refuse_impossible_orders(jobs: Node) -> None:
     needs = {name: {one.text for one in job.get("needs").each()} for name, job in jobs.items()}
+    missing = next(((name, one) for name, wanted in needs.items() for one in sorted(wanted - needs.keys())), None)
+    if missing is not None:
+        where = jobs.get(missing[0]).get("needs").span.line
+        raise _refusal(where, f"{quoted(missing[0], 40)} needs {quoted(missing[1], 40)}, and there is no such job")
     left = set(needs)
     while ready := {name for name in left if not needs[name] & left}:
         left -= ready

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from halfway.inspection.formats.github.expressions import Job
+from halfway.inspection.formats.github.handing import sources
 from halfway.inspection.source import Node
 
 # Since November 2020, unless somebody allows them again.
@@ -16,6 +17,15 @@ _REFUSED = re.compile(
 )
 # https://github.com/actions/runner-images: its announcements 2845, 6002, 5583, 9255, 10721, 11101, 12045, 13046.
 _RETIRED = re.compile(r"ubuntu-(?:16|18|20)\.04|macos-1(?:0\.15|1|2|3)(?:-x?large)?|windows-20(?:16|19)")
+_APPLIES, _INITIALISES = (
+    re.compile(r"\b(?:terraform|tofu)\b[^\n|;&]*\bapply\b"),
+    re.compile(r"\binit\b|terragrunt|\btfc\b|(?m:^\./)|atlantis|spacelift"),
+)
+_LOGS_IN = re.compile(r"(?m)(?:^|[;&|(]|\$\()\s*(?:sudo\s+)?(?:ssh|scp|sftp|rsync)\s[^\n]*@")
+_BRINGS_KEY = re.compile(
+    r"(?i)ssh-agent|ssh-key|ssh_key|ssh[-_]?private|private[-_]?key|\.ssh\b|\b(?:ssh|scp|sftp|rsync)\b[^\n]*\s-i\b|IdentityFile|sshpass|ssh-add|known_hosts|tailscale|cloudflared"
+    r"|\.pem\b|(?m:^\./)|\bkeys?\b"
+)
 _OF_MATRIX = re.compile(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}")
 
 
@@ -52,6 +62,17 @@ def halts(step: Node, job: Job) -> str:
     if old is not None and not any(one.get("env", _ALLOWED) for one in (step, job.node, job.root)):
         return old[0]
     return "python" if _asks_for_no_python(step, job) else ""
+
+
+def lacks(step: Node, job: Job) -> str:
+    """What a step cannot do without, and its job is not seen to bring: `init` for Terraform, a `key` for another machine."""
+    run = step.get("run").text
+    if not _APPLIES.search(run) and not _LOGS_IN.search(run):
+        return ""
+    whole = "\n".join(f"{one.get('uses').text}\n{one.get('run').text}\n{sources(one)}" for one in job.steps.values())
+    if _APPLIES.search(run) and not _INITIALISES.search(whole):
+        return "init"
+    return "key" if _LOGS_IN.search(run) and not _BRINGS_KEY.search(whole) else ""
 
 
 def _asks_for_no_python(step: Node, job: Job) -> bool:
