@@ -73,7 +73,7 @@ def test_the_card_of_the_gravest_flow_ends_with_one_verdict(flows: Path) -> None
     assert result.exit_code == 20
     lines = result.stdout.splitlines()
     assert [line for line in lines if line.strip() in ("PROCEED", "LIMITED TRIAL", "STOP")] == ["  STOP"]
-    assert lines[lines.index("Gravest weakness") + 1] == "  R-09 (blocker): The name comes from what is the newest now"
+    assert lines[lines.index("Gravest weakness") + 1] == "  R-09 (blocker, needs confirmation): The name comes from what is the newest now"
     assert any(line.startswith("  fact  ") and "release.yml:14" in line and "gh release create" in line for line in lines)
     assert lines[lines.index("Other flows") + 1].startswith("  PROCEED  -  ")
 
@@ -130,7 +130,7 @@ def test_sarif_has_a_result_for_each_finding_that_stays_the_same_when_lines_move
     after = results()
     assert before.keys() == after.keys()
     assert {name: line + 1 for name, (_, line) in before.items()} == {name: line for name, (_, line) in after.items()}
-    assert "error" in {level for level, _ in before.values()}
+    assert {level for level, _ in before.values()} == {"none", "warning"}  # those that need confirmation are for review
 
 
 def test_a_log_says_what_has_happened(flows: Path, tmp_path: Path) -> None:
@@ -174,7 +174,9 @@ def test_what_cannot_be_read_is_told_and_exits_with_2(tmp_path: Path, content: b
     (tmp_path / "odd.yml").write_bytes(content)
     result = inspect(tmp_path / "odd.yml")
     assert result.exit_code == 2
-    assert re.search(r"No automation (?:was found|could be read) in", result.stderr)
+    assert (
+        "No automation was found in" if content in (b"", b"a: &a [*a]", b"<x><y>") else "No automation could be read in"
+    ) in result.stderr
 
 
 def test_why_a_file_was_not_read_is_told_in_the_language_of_who_asks(tmp_path: Path) -> None:

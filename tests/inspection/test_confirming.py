@@ -291,7 +291,9 @@ def test_what_is_their_own_is_known_by_where_git_fetched_it_from(tmp_path: Path,
 
 @pytest.mark.parametrize(("path", "shown"), [("install-linux.sh", False), ("scripts/setup.sh", False), ("ship.sh", True)])
 def test_what_installs_brings_the_newest_on_purpose(tmp_path: Path, path: str, shown: bool) -> None:
-    text = "#!/bin/bash\nwget https://github.com/acme/x/releases/latest/download/x\nkubectl apply -f shop.yml\n"
+    text = "#!/bin/bash\nwget https://github.com/acme/x/releases/latest/download/x\nrm -rf /opt/x\n"
+    grave = findings(tmp_path, "provision-prod.sh", f"{text}kubectl apply -f shop.yml\n")
+    assert grave["R-41"].holds_if is None  # it does more than install
     (tmp_path / path).parent.mkdir(exist_ok=True)
     assert (findings(tmp_path, path, text)["R-41"].holds_if is None) is shown
 
@@ -306,6 +308,21 @@ def test_a_secret_of_a_trial_may_open_nothing_else(tmp_path: Path, path: str, sh
 def test_a_secret_of_a_workflow_may_be_of_a_service_beside_it(tmp_path: Path) -> None:
     text = workflow("- run: npm publish\n  env: {API_TOKEN: a1B2c3D4e5F6g7H8}\n")
     assert findings(tmp_path, "a.yml", text)["R-36"].holds_if is not None
+    known = text.replace("a1B2c3D4e5F6g7H8", "ghp_" + "a1B2c3D4" * 4)
+    assert findings(tmp_path, "b.yml", known)["R-36"].holds_if is None
+    gone = known.replace("ubuntu-latest", "ubuntu-20.04")
+    assert findings(tmp_path, "c.yml", gone)["R-36"].holds_if is None  # it is open whether or not the job begins
+
+
+def test_what_may_shape_something_is_quoted_first(tmp_path: Path) -> None:
+    own = "".join(f"- uses: actions/{one}@main\n" for one in ("checkout", "cache", "checkout"))
+    moves = findings(tmp_path, "a.yml", workflow(f"{own}- uses: other/deploy@main\n- run: npm publish\n"))["R-41"]
+    assert (moves.holds_if, "other/deploy" in moves.facts[0].quote) == (None, True)
+
+
+def test_a_test_that_publishes_is_no_test(tmp_path: Path) -> None:
+    text = workflow("- uses: other/setup@main\n- run: npm publish\n").replace("  ship:\n", "  test-and-publish:\n")
+    assert findings(tmp_path, "a.yml", text)["R-41"].holds_if is None
 
 
 @pytest.mark.parametrize(
@@ -354,7 +371,7 @@ def test_an_action_without_a_version_ends_its_job(tmp_path: Path, version: str, 
     )
     hangs = findings(tmp_path, "a.yml", text)["R-15"]
     assert (hangs.holds_if is None) is reached
-    assert hangs.holds_if is None or f"GitHub ends every job that uses acme/setup@{version}" in words(hangs.holds_if)
+    assert hangs.holds_if is None or f"acme/setup@{version} names no version that is likely to be there" in words(hangs.holds_if)
 
 
 @pytest.mark.parametrize(
@@ -366,6 +383,7 @@ def test_an_action_without_a_version_ends_its_job(tmp_path: Path, version: str, 
         ("ubuntu-24.04", True),
         ("${{ matrix.os }}\n    strategy: {matrix: {os: [windows-2019]}}", False),
         ("${{ matrix.os }}\n    strategy: {matrix: {os: [windows-2019, windows-2025]}}", True),
+        ("${{ matrix.os }}\n    strategy: {matrix: {os: [windows-2019], include: [{os: ubuntu-24.04}]}}", True),
     ],
 )
 def test_a_job_that_asks_for_a_machine_that_is_gone_does_not_begin(tmp_path: Path, runs_on: str, reached: bool) -> None:
@@ -375,3 +393,9 @@ def test_a_job_that_asks_for_a_machine_that_is_gone_does_not_begin(tmp_path: Pat
     for one in (found["R-15"], found["R-41"]):  # the one is said of a step, the other of the file
         assert (one.holds_if is None) is reached
         assert one.holds_if is None or "terraform apply is reached" in words(one.holds_if) or "setup@main is reached" in words(one.holds_if)
+
+
+@pytest.mark.parametrize("line", ["# no ::set-env any more", "grep -r '::set-env' . || echo ok"])
+def test_a_command_that_is_only_named_ends_nothing(tmp_path: Path, line: str) -> None:
+    text = workflow(f"- run: |\n    {line}\n    ls\n- run: terraform init && terraform apply -auto-approve\n")
+    assert findings(tmp_path, "a.yml", text.replace("    timeout-minutes: 9\n", ""))["R-15"].holds_if is None

@@ -91,6 +91,7 @@ def test_what_became_a_pipe_after_it_was_looked_at_is_not_waited_for(tmp_path: P
         ("git@github.com:Acme/shop.git", {"acme"}),
         ("https://x-access-token:word@github.com/Acme/shop", {"acme"}),
         ("https://git.example/Acme/shop", set[str]()),
+        ('x\n[submodule "v"]\n\turl = https://github.com/other/lib', set[str]()),
     ],
 )
 def test_git_tells_whose_a_repository_is(tmp_path: Path, url: str, owner: set[str]) -> None:

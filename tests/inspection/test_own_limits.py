@@ -183,6 +183,23 @@ def test_what_an_expression_may_name_is_no_reason_to_refuse_a_file(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
+    "steps",
+    [
+        "- uses: acme/ask@v1\n  with: {if: hello world}\n",
+        "- run: npm publish\n  env: {if: some text}\n",
+        "- if: ${{ github.ref_name == 'main' }} and so on\n  run: npm publish\n",
+        "- if: ${{ github.event_name == '' }} && true\n  run: npm publish\n",
+    ],
+)
+def test_what_is_only_called_if_and_a_text_around_braces_are_no_conditions(tmp_path: Path, steps: str) -> None:
+    (tmp_path / "a.yml").write_text(workflow(steps + "- run: npm publish\n"))
+    found = INSPECTOR.inspect([tmp_path / "a.yml"])
+    assert [skip.why for skip in found.skipped] == []
+    acts = [step for step in found.flows[0].steps if step.effect is not None and step.effect.told == "npm publish"]
+    assert len(acts) == steps.count("npm") + 1
+
+
+@pytest.mark.parametrize(
     ("a", "b", "refused"),
     [("b", "a", "a needs itself"), ("a", "[]", "a needs itself"), ("[]", "a", ""), ("[]", "c", "b needs c, and there is no such job")],
 )
@@ -219,6 +236,9 @@ def test_of_a_file_that_names_what_is_not_known_there_nothing_is_said(tmp_path: 
         ("deploy_dev", "- run: docker push shop/web\n", False),
         ("deploy_dev", "- run: docker push shop/web\n- run: npm publish\n", False),
         ("deploy", "- run: docker push shop/web\n- run: npm publish\n", True),  # something waits for it
+        ("test-and-deploy", "- run: flyctl deploy\n", True),
+        ("staging-to-production", "- run: flyctl deploy\n", True),
+        ("release", "- name: Build, test and publish\n  run: flyctl deploy\n", True),
         ("nightly", "- run: docker push shop/web\n", False),
         ("release", "- name: Publish the docs\n  run: docker push shop/web\n", False),
         ("develop-tools", "- run: docker push shop/web\n", False),
@@ -244,15 +264,32 @@ def test_a_limit_whose_number_stands_elsewhere_is_one(tmp_path: Path, limit: str
     assert ("R-15" in told(tmp_path / "step", FLOW, text.replace("-auto-approve\n", f"-auto-approve\n    {own}"))) is told_of
 
 
-def test_a_program_of_a_workflow_has_the_limit_of_its_job(tmp_path: Path) -> None:
-    text = "import requests\nrequests.post('https://shop.example/orders', json={})\n"
-    assert "R-15" not in told(tmp_path / "a", ".github/scripts/send.py", text)
-    assert "R-15" in told(tmp_path / "b", "scripts/send.py", text)
+@pytest.mark.parametrize(("path", "shown"), [(".github/scripts/send.py", False), ("scripts/send.py", True)])
+def test_a_program_of_a_workflow_may_have_the_limit_of_its_job(tmp_path: Path, path: str, shown: bool) -> None:
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text(
+        "import stripe\nimport requests\nrequests.post('https://slack.com/api/files.upload', json={})\nstripe.Charge.create(amount=1)\n"
+    )
+    [flow] = INSPECTOR.inspect([tmp_path / path]).flows
+    [hangs] = [one for one in INSPECTOR.findings(Case(flow, INSPECTOR.knowledge)) if one.rule == "R-15"]
+    assert (hangs.severity.name, hangs.holds_if is None, "by hand" in hangs.inference.text) == ("LOW", shown, shown)
 
 
-@pytest.mark.parametrize(("beside", "kept"), [("http://localhost:3012", False), ("https://shop.example", True)])
-def test_a_key_of_a_service_that_runs_beside_the_job_is_no_secret(tmp_path: Path, beside: str, kept: bool) -> None:
-    env = f"env:\n  SHOP_URL: {beside}\n  SHOP_API_KEY: 897e07c49bdb71cb52b4a94762530efc\n"
+KEY = "897e07c49bdb71cb52b4a94762530efc"
+
+
+@pytest.mark.parametrize(
+    ("name", "beside", "key", "kept"),
+    [
+        ("SHOP_URL", "http://localhost:3012", KEY, False),
+        ("SHOP_URL", "https://shop.example", KEY, True),
+        ("SHOP_URL", "http://localhost:3012", "ghp_" + "a1B2c3D4" * 4, True),  # its form says whose it is
+        ("SHOP_ALLOWED_HOSTS", "shop.example,127.0.0.1", KEY, True),
+        ("API_URL", "http://localhost:3012", KEY, True),  # of another service
+    ],
+)
+def test_a_key_of_a_service_that_runs_beside_the_job_is_no_secret(tmp_path: Path, name: str, beside: str, key: str, kept: bool) -> None:
+    env = f"env:\n  {name}: {beside}\n  SHOP_API_KEY: {key}\n"
     assert ("R-36" in told(tmp_path, FLOW, workflow("- run: npm publish\n").replace("jobs:\n", f"{env}jobs:\n"))) is kept
 
 
@@ -299,6 +336,8 @@ def test_what_an_agent_may_do_beside_itself_is_less(tmp_path: Path) -> None:
         ("curl -O https://raw.githubusercontent.com/acme/shop/main/ship.py", True),
         ("curl -sSf https://get.acme.example/install.sh | sh", True),
         ("curl -sSf https://github.com/acme/ship/releases/download/v0.32.0/ship-installer.sh | sh", False),
+        ("curl -sSf http://10.0.0.5/install.sh | sh", True),
+        ("curl -sSf https://get.acme.example/v1.0/latest/install.sh | sh", True),
     ],
 )
 def test_data_that_is_fetched_is_meant_to_be_the_newest(tmp_path: Path, line: str, moves: bool) -> None:

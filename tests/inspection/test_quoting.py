@@ -69,6 +69,10 @@ def test_a_secret_is_taken_out_and_noticed(text: str) -> None:
     assert holds_secret(text)
 
 
+def test_a_key_beside_a_pattern_is_a_secret() -> None:
+    assert holds_secret(f"curl -u bot:ghp_{KEY} https://x.example/pem | grep BEGIN")
+
+
 def test_an_open_key_beside_a_secret_acquits_nobody() -> None:
     assert holds_secret(f"curl -H 'Authorization: Bearer {KEY}' https://shop.example/indexnow")
 
@@ -256,6 +260,34 @@ PASSWORDS_OF_WORDS = [
     f'PRAGMA key = "{WORD}"',
     f'SET PASSWORD FOR bob = PASSWORD("{WORD}")',
     f"https://x.example/?access_code={WORD}",
+    rf'curl -d "{{\"password\": \"{WORD}\"}}" https://x.example',
+    rf'curl --form "pass=\"{WORD}\"" https://x.example',
+    f'curl --form-string "password=correct {WORD}" https://x.example',
+    f"STRIPE_KEY={WORD} ./pay.sh",
+    f'os.getenv("STRIPE_KEY","{WORD}")',
+    f"curl -d key={WORD} https://x.example",
+    f"curl -F passcode={WORD} https://x.example",
+    f"""curl -d '{{"name":"password","value":"{WORD}"}}' https://x.example""",
+    f'<add key="Password" value="{WORD}" />',
+    f'Authorization: Digest username="bob", response="{WORD}"',
+    f'curl -H "Authorization: Basic $(echo -n bob:{WORD} | base64)" https://x.example',
+    f"curl -x bob:{WORD}@proxy:80 https://x.example",
+    f"curl -u ${{{{ secrets.X }}}}:{WORD} https://x.example",
+    f"kubectl create secret generic db --from-literal=password=a --from-literal=foo={WORD}",
+    f"gh secret set MYTOK -b{WORD}",
+    f"npm config set //registry.example/:_authToken {WORD}",
+    f"nuget push a.nupkg {WORD} -Source x",
+    f"jq -n --arg password {WORD} .",
+    f"""printf '{{"password":"%s"}}' {WORD}""",
+    f"curl -d password%3D{WORD} https://x.example",
+    f"http x token:='\"{WORD}\"'",
+    f'subprocess.run(["mysql", "-p{WORD}", "x"])',
+    f'headers={{"Auth": "{WORD}"}}',
+    f'execute("INSERT INTO users (email, passwd) VALUES (%s, %s)", ("b", "{WORD}"))',
+    f"pass_hash=crypt('{WORD}', gen_salt('bf'))",
+    f"curl -d x https://ntfy.sh/{WORD}",
+    f"비밀번호={WORD}",
+    f"Passwort={WORD}",
 ]
 
 
@@ -311,10 +343,19 @@ def test_a_private_key_of_several_lines_is_taken_out_as_a_whole() -> None:
         "max_tokens: 4096",
         "os.getenv('REGION', 'eu')",
         "net user bob /delete",
+        "SORT_KEY=name PUBLIC_KEY=a.pub",
+        "with: {cache-key: v1-deps, key: build-1}",
+        "-F key=@file",
+        "items.sort(key=lambda order: order.id)",
     ],
 )
 def test_names_commits_and_references_stay(text: str) -> None:
     assert quoted(text) == text
+
+
+@pytest.mark.parametrize("number", ["010 1234 5678", "4242 4242 4242 4242", "4242424242424242", "DE89370400440532013000", "123-45-6789"])
+def test_numbers_of_persons_are_taken_out(number: str) -> None:
+    assert number not in quoted(f"curl -d value={number} https://x.example")
 
 
 def test_digits_are_a_secret_where_they_are_called_so() -> None:

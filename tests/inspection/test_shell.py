@@ -380,6 +380,10 @@ def test_what_a_shell_is_handed_by_a_pipe_was_not_read(command: str, unread: str
         ("cargo xtask lint", None),
         ("/usr/local/bin/jq . a.json", None),
         ("/tmp/job.log", None),
+        ("/root/.cargo/bin/cargo build", None),
+        ("~/.local/bin/ruff .", None),
+        ("cargo run --example shop", None),
+        ("CHARGE=./charge.sh\n${CHARGE:-echo} now", "./charge.sh"),
     ],
 )
 def test_a_program_of_the_project_is_named_however_it_is_started(command: str, unread: str | None) -> None:
@@ -392,11 +396,24 @@ def test_a_program_of_the_project_is_named_however_it_is_started(command: str, u
         "su - app -c 'curl -X POST https://pay.example/c -d 1'",
         "${CURL:-curl} -X POST https://pay.example/c -d 1",
         "docker run --rm curlimages/curl:8.1 -X POST https://pay.example/c -d 1",
-        "docker run --rm alpine/tools curl -X POST https://pay.example/c -d 1",
+        "docker run -v $HOME/aws:/aws --name curl alpine/tools curl -X POST https://pay.example/c -d 1",
     ],
 )
 def test_what_stands_before_a_request_does_not_hide_it(command: str) -> None:
     assert acts(shell(command)) == ["POST pay.example"]
+
+
+@pytest.mark.parametrize(
+    ("command", "does"),
+    [
+        ("Invoke-RestMethod -Method Post -Uri https://pay.example/c", ["Invoke-RestMethod -Method POST"]),
+        ("Publish-Module -Name Shop", ["Publish-Module"]),
+        ("Invoke-RestMethod -Uri https://pay.example/c", ["-"]),
+        ("New-Item a", ["-"]),
+    ],
+)
+def test_what_powershell_does_outside_is_seen(command: str, does: list[str]) -> None:
+    assert [one for one in acts(shell(command)) if one != "-"] == [one for one in does if one != "-"]
 
 
 def test_a_script_that_calls_itself_ends() -> None:

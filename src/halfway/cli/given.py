@@ -94,7 +94,7 @@ def _nothing(found: Inspection, paths: Sequence[Path | str]) -> Iterator[str]:
     several = _("No automation was found in {source}: {files:,} files were read, and none of them is one.")
     none = _("No automation was found in {source}: there is no file to read.")
     unread = _("No automation could be read in {source}.")
-    told = unread if found.skipped else {0: none, 1: one}.get(found.read, several)
+    told = unread if len(found.skipped) >= max(found.read, 1) else {0: none, 1: one}.get(found.read, several)
     yield told.format(source=source, files=found.read)
     for skip in found.skipped[:TOLD]:
         yield _("Not read: {path} ({reason}).").format(path=clean(skip.path), reason=quoted(told_of(skip)))

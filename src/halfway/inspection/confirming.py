@@ -14,13 +14,17 @@ ENDED = "{what} is reached at all: GitHub takes {action} no more, and what is be
 NO_INIT = "{what} comes to anything at all: its job is not seen to call terraform init"
 NO_KEY = "{what} is let in at all: its job is not seen to put a key in place"
 UNREACHED = "{what} is reached at all: what is before it sets up Python 3.1, as which 3.10 is read without quotes"
+NO_VERSION = "{what} is reached at all: {action} names no version that is likely to be there"
+REASONS = {
+    "action": REFUSED, "version": NO_VERSION, "machine": RETIRED, "command": ENDED, "python": UNREACHED, "init": NO_INIT, "key": NO_KEY,
+}  # fmt: skip
 
 
 def with_condition(case: Case, rule: Rule, finding: Finding) -> Finding:
     """The finding with the condition that its rule has for such a sentence, unless the file shows at this step that it is met."""
     step, text = case.steps.get(finding.step), rule.holds_if.get(finding.inference.text)
     own = None if text is None or (rule.shown is not None and rule.shown(case, step)) else Said(text, finding.inference.params)
-    reached = _reached(step, finding) if step is not None else _reached_at_all(case, finding)
+    reached = None if rule.whenever else _reached(step, finding) if step is not None else _reached_at_all(case, finding)
     if own is not None and reached is not None:
         return replace(finding, holds_if=Said("{one}, and {other}", {"one": reached, "other": own}))
     return replace(finding, holds_if=reached or own)
@@ -35,9 +39,6 @@ def _reached_at_all(case: Case, finding: Finding) -> Said | None:
 
 
 def _reached(step: Step, finding: Finding) -> Said | None:
-    why, missing = step.extra.get("unreached", ""), step.extra.get("lacks", "")
-    if not why:
-        text = {"init": NO_INIT, "key": NO_KEY}.get(missing)
-        return None if text is None else Said(text, {"what": told(step), **finding.inference.params})
-    text = UNREACHED if why == "python" else ENDED if why.startswith("::") else REFUSED if "/" in why else RETIRED
-    return Said(text, {"what": told(step), **finding.inference.params, "action": why.removeprefix("::")})
+    kind, _, what = (step.extra.get("unreached") or step.extra.get("lacks", "")).partition(":")
+    text = REASONS.get(kind)
+    return None if text is None else Said(text, {"what": told(step), **finding.inference.params, "action": what.removeprefix("::")})

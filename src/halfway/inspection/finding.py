@@ -87,3 +87,4 @@ class Rule:
     check: Callable[[Case], Iterator[Finding]]
     holds_if: Mapping[str, str] = field(default_factory=dict[str, str])  # by the text of the inference
     shown: Callable[[Case, Step | None], bool] | None = None  # where the file shows it all the same; None is the flow as a whole
+    whenever: bool = False  # it is so whether or not the step is ever reached

@@ -27,7 +27,7 @@ ENDINGS = frozenset({
 WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0)  # for what it may have become since it was looked at
 WITHOUT_LINK = getattr(os, "O_NOFOLLOW", 0)
 NAMES = frozenset({"crontab", "Makefile"})
-_REMOTE = re.compile(r"^[ \t]*url[ \t]*=[ \t]*\S{0,300}?github\.com[:/]+([\w.-]+)/", re.MULTILINE)
+_REMOTE = re.compile(r"^\[remote \"origin\"\][^\[]{0,2000}?^[ \t]*url[ \t]*=[ \t]*\S{0,300}?github\.com[:/]+([\w.-]+)/", re.MULTILINE)
 SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "dist", "build", "vendor", ".tox", ".mypy_cache"})
 
 

@@ -27,6 +27,7 @@ class Fact:
 
     span: Span
     quote: str
+    certain: bool = False  # of a secret: its form says whose it is
 
 
 # ── effects ──

@@ -82,7 +82,7 @@ def _safe(text: str) -> str:
 def holds_secret(text: str) -> bool:
     """Whether a literal secret stands in the text; an address is none, nor is what stands in for one or opens only this machine."""
     text = text[:LONGEST_LINE]
-    if any(not _MADE_UP.search(match[0]) for match in BY_FORM.finditer("" if _SOUGHT.search(text) else text)):
+    if has_form(text):
         return True
     in_query = () if _OPEN_KEYS.search(text) else _VALUE_IN_QUERY.finditer(text)
     if any(_is_secret(match[1]) for match in (*_KEPT_BY_NAME.finditer(_without_comment(text)), *in_query)):
@@ -91,6 +91,11 @@ def holds_secret(text: str) -> bool:
         match["user"] != match["password"] and not _HERE.match(match["host"]) and not _stands_in(match["password"])
         for match in _IN_ADDRESS.finditer(text)
     )
+
+
+def has_form(text: str) -> bool:
+    """Whether something stands in the text that by its form can be nothing but a secret, and is neither made up nor looked for."""
+    return any(not _MADE_UP.search(match[0]) and not ("KEY-----" in match[0] and _SOUGHT.search(text)) for match in BY_FORM.finditer(text))
 
 
 def _stands_in(password: str) -> bool:

@@ -36,7 +36,7 @@ BY_FORM = re.compile(
 # What an address of these alone lets anybody do: the path is the secret.
 _OPEN_DOOR = re.compile(
     r"(?i)(://(?:hooks?\.[\w.-]*make\.com|hooks?\.[\w.-]*integromat\.com|hooks\.zapier\.com|[\w.-]*webhook\.office\.com|[\w.-]*\.logic\.azure\.com"
-    r"(?::\d+)?|api\.telegram\.org)/)(?:hooks/catch/|bot)?(?![$%{<])[^\s\"'`)>]+"
+    r"(?::\d+)?|api\.telegram\.org|ntfy\.sh|maker\.ifttt\.com)/)(?:hooks/catch/|bot)?(?![$%{<])[^\s\"'`)>]+"
 )
 _AT = r"(?:[@\uff20\ufe6b]|%(?:25)*40|&#(?:64|x40);|\\u0040|\\x40)"
 _DOT = r"(?:[.\uff0e\u3002\uff61]|%(?:25)*2[eE])"
@@ -45,7 +45,10 @@ OF_PERSONS = re.compile(
         # An address of a person, also as it stands within another address; what ends in a number is a version.
         rf"(?<![\w.+%-])[\w.+%-]+{_AT}[\w-]+(?:{_DOT}[\w-]+)*{_DOT}[^\W\d_]{{2,}}",
         r"(?<![A-Za-z0-9])\+\d[\d ()-]{7,}\d",  # a telephone number
-        r"\b(?:01[016789]-?|1[016789]-)\d{3,4}-?\d{4}\b",
+        r"\b(?:01[016789][ -]?|1[016789]-)\d{3,4}[ -]?\d{4}\b",
+        r"\b(?:4\d{3}|5[1-5]\d{2})(?:[ -]?\d{4}){3}\b",  # a card
+        r"\b[A-Z]{2}\d{2}(?: ?\d{4}){3,6}(?: ?\d{1,4})?\b",  # an account
+        r"(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])",
         r"\b\d{6}-[1-4]\d{6}\b",  # a Korean resident's number
     ))
 )  # fmt: skip
@@ -86,7 +89,7 @@ def _is_reference(value: str, *, literal: bool = False) -> bool:
 # ── by the place ──
 
 _NAMED = (
-    r"(?:password|passwd|passphrase|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]{0,60}"
+    r"(?:password|passwd|passphrase|passcode|passwort|kennwort|mot_de_passe|contraseña|비밀번호|암호|패스워드|パスワード|密码|credentials?|cv[cv]|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|authorization|bearer)[\w-]{0,60}"
     r"|(?<![A-Za-z])(?:pass|pwd|pw|pin)|(?<=_)(?:pass|pwd)|(?<=[a-z])(?-i:Pass|Pwd)"
 )
 _QUOTED = r"\"(?P<two>(?:[^\"\\\n]|\\.)*)\"?|'(?P<one>[^'\n]*)'?|`(?P<back>[^`\n]*)`?"
@@ -166,6 +169,10 @@ _ENTRY = re.compile(rf"(?P<lead>\"[\w.-]{{1,100}}\"\s{{0,20}}:\s{{0,20}})(?P<val
 _IN_LIST = re.compile(rf"(?P<lead>[\"']-[kKpPt][\"']\s{{0,20}},\s{{0,20}})(?![\"'][\d:.]+[\"'])(?P<value>{_QUOTED})")
 # Where a name of a secret stands, and its value behind more than a sign: as what is taken where a variable is not set, between two tags,
 # in a header that is called after a key.
+_KEY_NAMED = (
+    r"(?!\w*(?:SORT|PARTITION|PRIMARY|FOREIGN|PUBLIC|CACHE|OBJECT|S3|IDEMPOTENCY|DEDUP\w*|ROUTING|HASH|RANGE|ROW|INDEX|GROUP|LOOKUP|STATE|BUCKET"
+    r"|FILE|STORAGE|CONFIG|RESTORE)_KEY)[A-Z][A-Z0-9]{0,30}(?:_[A-Z0-9]{1,30}){0,4}_KEY\b"
+)
 _SAYS_SECRET = rf"[\w-]{{0,60}}?(?:{_NAMED})[\w-]{{0,60}}"
 _BESIDE_NAME = tuple(
     re.compile(rf"(?i)(?P<lead>{lead})(?P<value>{value})")
@@ -178,6 +185,30 @@ _BESIDE_NAME = tuple(
         (rf"\$\{{{_SAYS_SECRET}:?[-=]", r"[^\s}\"'$]{1,200}(?=\})"),
         (rf"<(?:\w{{1,20}}:)?{_SAYS_SECRET}(?:\s[^<>]{{0,100}})?>", r"[^<>\n]{1,200}(?=</)"),
         (r"\b(?:x-[\w-]{0,40}(?:key|auth|pin|pass|code|signature)|[\w-]{0,40}subscription-key)[\"']?\s{0,20}[:=]\s{0,20}", _VALUE_OR_REST),
+        (rf"(?:{_NAMED})\\{{0,3}}[\"']?\s{{0,20}}[:=]\s{{0,20}}\\{{1,3}}[\"']", r"[^\"'\\]{1,200}"),
+        (rf"(?<=[\"'])(?:{_NAMED})=", r"[^\"'&\n]{1,200}(?=[\"'])"),
+        (rf"(?:{_NAMED})(?:\\=|%3d|:=)", _VALUE_OR_REST),
+        (rf"(?-i:(?<!\w){_KEY_NAMED}[\"']?\s{{0,20}}[:=]\s{{0,20}})", _VALUE_OR_REST),
+        (rf"(?:getenv|environ\.get|\benv|\bconfig)\(\s{{0,20}}[\"'](?-i:{_KEY_NAMED})[\"']\s{{0,20}},\s{{0,20}}", _QUOTED),
+        (r"(?<![\w-])(?:-d|--data|--data-raw|-F|--form)[\s=]{1,20}[\"']?(?:key|auth|code)=", r"[^\s\"'&@]{1,200}"),
+        (
+            rf"\\?[\"']?(?:name|key)\\?[\"']?\s{{0,20}}[:=]\s{{0,20}}\\?[\"'][^\"'\n]{{0,60}}?(?:{_NAMED})\\?[\"']\s{{0,20}},?\s{{0,20}}\\?[\"']?value\\?[\"']?\s{{0,20}}[:=]\s{{0,20}}",
+            _QUOTED,
+        ),
+        (r"\bresponse=", _QUOTED),
+        (r"\becho\s+(?:-\w+\s+)*[\"']?[\w.@-]{1,80}:", r"[^\s\"'|]{1,200}(?=[\"']?\s*\|\s*base64)"),
+        (r"(?<![\w-])(?:-x|--proxy)[\s=]{1,20}[\"']?(?:\w+://)?[^\s:@\"'/]{1,80}:", r"[^\s@\"']{1,200}(?=@)"),
+        (r"(?<![\w-])(?:-u|--user)[\s=]{1,20}[\"']?\$\{\{[^}]{0,100}\}\}:", r"[^\s\"'`;|&]+"),
+        (r"--from-literal[\s=]{1,20}[\"']?[\w.-]{1,100}=", _VALUE_OR_REST),
+        (r"\bgh (?:secrets?|variables?) set\b[^\n|;&]{0,100}?\s-b(?=\S)", _VALUE_OR_REST),
+        (r"_authToken[\s=]{1,20}", _VALUE_OR_REST),
+        (r"\bnuget push\s+\S{1,200}\s+(?!-)", _VALUE_OR_REST),
+        (rf"--arg(?:json)?\s+\w{{0,60}}?(?:{_NAMED})\s+", _VALUE_OR_REST),
+        (rf"\bprintf\s+'[^'\n]{{0,100}}?(?:{_NAMED})[^'\n]{{0,100}}'\s+", _VALUE_OR_REST),
+        (r"[\"'](?:mysql\w*|mariadb\w*|sshpass)[\"'][^\]\n]{0,200}?[\"']-p", r"[^\s\"']{1,200}"),
+        (r"[\"']auth[\"']\s{0,20}:\s{0,20}", _QUOTED),
+        (r"\b(?:twilio\.rest\.)?Client\(\s{0,20}[\"'][^\"'\n]{0,100}[\"']\s{0,20},\s{0,20}", _QUOTED),
+        (r"\bcrypt\(\s{0,20}", _QUOTED),
         (r"\bpragma\s+key\s{0,20}=\s{0,20}", _QUOTED),
         (r"\bpassword\(\s{0,20}", _QUOTED),
         (r"\bcreate_(?:super)?user\((?:[^(),\n]{1,100},){2}\s{0,20}", _QUOTED),
@@ -191,9 +222,9 @@ _FED = (
 )
 # Values of a statement whose columns are named before them: all of them, because it is not counted which one it is.
 _INSERTED = re.compile(
-    rf"(?i)(?P<lead>\binsert\s+into\b[^()\n]{{0,100}}\([^()\n]{{0,300}}?{_SAYS_SECRET}[^()\n]{{0,300}}\)\s*values\s*\()(?P<value>[^()\n]{{1,400}})"
+    rf"(?i)(?P<lead>\binsert\s+into\b[^()\n]{{0,100}}\([^()\n]{{0,300}}?{_SAYS_SECRET}[^()\n]{{0,300}}\)\s*values\s*\((?:[^()\n]{{0,200}}\)[\"']{{1,3}}\s{{0,20}},\s{{0,20}}[(\[])?)(?P<value>[^()\n]{{1,400}})"
 )
-_TEXT_OF_SQL = re.compile(r"(?P<lead>)(?P<value>'[^'\n]{1,200}')")
+_TEXT_OF_SQL = re.compile(r"(?P<lead>)(?P<value>'[^'\n]{1,200}'|\"[^\"\n]{1,200}\")")
 _STORES = re.compile(r"(?:\b(?:secrets? set|config:set|kv put|config set|vars set)\b)[^\n|;&]{0,400}")
 _PAIR = re.compile(rf"(?P<lead>\s[\w.-]+=){_VALUE}")
 _IN_QUERY = re.compile(

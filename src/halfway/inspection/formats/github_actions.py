@@ -122,7 +122,7 @@ def _idle_lines(jobs: Sequence[Unit], by_unit: Mapping[str, Sequence[Draft]], so
     idle = [
         unit.node.span
         for unit in jobs
-        if (unit.name not in counts or _TESTS.search(names[unit.name])) and unit.node.span.file == source.path
+        if (unit.name not in counts or _only_tests(names[unit.name], by_unit[unit.name])) and unit.node.span.file == source.path
     ]
     steps = (step for unit in jobs for step in unit.node.get("steps").each() if step.span.file == source.path)
     idle += [
@@ -132,6 +132,10 @@ def _idle_lines(jobs: Sequence[Unit], by_unit: Mapping[str, Sequence[Draft]], so
         if _FOR_PEOPLE.search(key) and node.span.line > step.get("uses").span.line
     ]
     return {number for span in idle for number in range(span.line, max(span.line, span.end) + 1)}
+
+
+def _only_tests(name: str, drafts: Sequence[Draft]) -> bool:
+    return _TESTS.search(name) is not None and not any(_acts(one.step) for one in drafts)
 
 
 def _owners(source: Source, given: Given) -> dict[str, str]:

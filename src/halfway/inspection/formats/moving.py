@@ -20,7 +20,7 @@ _MOVES = re.compile(
         # Without a command that fetches or applies it what is named there must be a program; a picture is none.
         rf"(?i:\b(?:curl|wget|iwr|irm|source|kubectl|oc|helm|deno|bash|sh)\b.*){_RAW}(?!\S+\.(?:png|jpe?g|gif|svg|ico|webp)\b)",
         rf"{_RAW}\S+\.(?:sh|bash|py|ps1|js|ts|ya?ml|tf|service)\b",
-        r"\b(?:curl|wget)\b(?![^|]*/v?\d+\.\d+(?:\.\d+)?[\w.-]*/)[^|]*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b",
+        r"\b(?:curl|wget)\b(?![^|]*(?:/(?:download|releases|tags?|archive)/[^|\s]*\d\.\d|[^/]/v?\d+\.\d+\.\d+(?![\w.]*\.\d)[\w.-]*/(?!latest|main|master)))[^|]*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b",
         r"\b(?:npx|dlx|bunx)\s+(?:-\S+\s+)*[@\w./-]+@latest\b",
     ))
 )  # fmt: skip

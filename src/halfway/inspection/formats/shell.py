@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from halfway.inspection.formats import Given
@@ -14,12 +15,12 @@ from halfway.inspection.formats.bash.steps import drafts
 from halfway.inspection.formats.moving import moving
 from halfway.inspection.formats.sequence import edges, joined, numbered
 from halfway.inspection.model import Fact, Flow, Guard, Mark, Repeater, Repeating, RunLog, Span, Starting, Trigger
-from halfway.inspection.quoting import holds_secret, quoted
+from halfway.inspection.quoting import has_form, holds_secret, quoted
 from halfway.inspection.source import Source, Unreadable
 
 _FIRST_LINE = re.compile(r"^#!\s*\S*?(?:/|\benv\s+(?:-S\s+)?)(?:ba|z|da|k)?sh\b")
 NEAR = 8  # lines
-_SERVICE = re.compile(r"\s*(?:export\s+)?([A-Z][A-Z0-9]{1,30})_\w+\s*[:=]")
+_SERVICE = re.compile(r"\s*(?:export\s+)?([A-Z][A-Z0-9_]{0,60}?)_(?:API_KEY|ACCESS_KEY|SECRET_KEY|KEY|TOKEN|SECRET|PASSWORD|PASS)\s*[:=]")
 MOST_SECRETS = 50
 
 
@@ -85,15 +86,17 @@ def secrets(source: Source) -> Iterator[Fact]:
     for number, line in enumerate(source.lines, 1):
         if found < MOST_SECRETS and len(line) < 5_000 and holds_secret(line) and not _is_of_this_machine(source, number):
             found += 1
-            yield source.fact(source.span(number))
+            yield replace(source.fact(source.span(number)), certain=has_form(line))
 
 
 def _is_of_this_machine(source: Source, number: int) -> bool:
     """Whether a variable beside it, of the same service by its name, says that this runs on the machine itself."""
     named = _SERVICE.match(source.line(number))
-    if named is None:
+    if named is None or has_form(source.line(number)):
         return False
-    here = re.compile(rf"\b{named[1]}_\w*\s{{0,5}}[:=]\s{{0,5}}\S{{0,40}}(?:\blocalhost\b|127\.0\.0\.1)")
+    here = re.compile(
+        rf"\b{named[1]}_(?:BASE_)?(?:URL|HOST|ENDPOINT|BASE|ADDR)\s{{0,5}}[:=]\s{{0,5}}[\"']?(?:\w+://)?(?:localhost|127\.0\.0\.1)\b"
+    )
     return any(here.search(source.line(one)) for one in range(max(1, number - NEAR), min(len(source.lines), number + NEAR) + 1))
 
 

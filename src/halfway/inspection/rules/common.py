@@ -57,10 +57,13 @@ _OF_START = re.compile(r"on\.(\w+)")
 _EVENT = re.compile(r"(?:^|&&|\{\{)\s*github\.event_name\s*(==|!=)\s*'(\w+)'")
 _BRANCH = re.compile(r"(?:^|&&|\{\{)\s*github\.ref\s*==\s*'refs/heads/([\w./-]+)'")
 _ON_BRANCH = re.compile(r"(?:^|&&|\{\{)\s*github\.ref\s*==\s*'refs/heads/")
+_TESTS = re.compile(r"(?i)(?<![a-z])(?:tests?|testing|e2e|qa|lint(?:er|ing)?|smoke|reviews?|stage|edge)(?![a-z])")
+_ACTS = re.compile(r"(?i)deploy|publish|release|ship|promote|(?<![a-z])(?:prod(?:uction)?|live)(?![a-z])")
 _FOR_FEW = re.compile(
-    r"(?i)(?<![a-z])(?:tests?|testing|e2e|qa|dev|develop(?:ment)?|lint(?:er|ing)?|smoke|snapshots?|previews?|reviews?|ephemeral|nightly|nightlies|canary|staging|stage|sandbox|demo|edge"
+    r"(?i)(?<![a-z])(?:dev|develop(?:ment)?|snapshots?|previews?|ephemeral|nightly|nightlies|canary|staging|sandbox|demo"
     r"|docs?|documentation|mkdocs|docusaurus|storybook|sphinx)(?![a-z])"
 )
+_LIVE = re.compile(r"(?i)(?<![a-z])(?:prod(?:uction)?|live|promote)(?![a-z])")
 _TRIAL_SHELF = re.compile(r"(?i)test\.?pypi|[-/](?:example|demo|sample)s?(?![\w-])")
 SAME_AGAIN = frozenset({Repeating.STEP_RETRY, Repeating.REDELIVERY, Repeating.UNIT_RERUN, Repeating.RESTART, Repeating.REPLAY})
 """Who does the same once more; a schedule, a loop and a dispatch by hand begin something new."""
@@ -222,7 +225,8 @@ def only_on_tags(step: Step) -> bool:
 def is_for_few(flow: Flow, step: Step) -> bool:
     """Whether what it is called, or where it goes, says that few wait for it: a trial, a state between two releases, a page to read."""
     names = (flow.file.rpartition("/")[2].partition(".")[0], flow.name, step.unit, step.name)
-    return any(_FOR_FEW.search(name) for name in names) or _TRIAL_SHELF.search(f"{step.quote} {told(step)}") is not None
+    few = any((_FOR_FEW.search(name) and not _LIVE.search(name)) or (_TESTS.search(name) and not _ACTS.search(name)) for name in names)
+    return few or _TRIAL_SHELF.search(f"{step.quote} {told(step)}") is not None
 
 
 def is_no_stack(case: Case, _: Step | None) -> bool:

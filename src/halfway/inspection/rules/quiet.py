@@ -11,7 +11,7 @@ _QUIET = re.compile(
     r"(?i)aggregat|calculat|comput|transform|\bparse|convert|validat|prepare.?prompt|build.?query|extract|describe"
     r"|chunk|\bsplit|classif|enrich|deduplicat|translat(?!ions)|transcri|merge|union|cleans|unify"
     r"|normali[sz]|summari[sz]|thumbnail|logging|ensure|if.?not.?exists|symlink|hello|\bshow|\bformat"
-    r"|qodana|codeql|\bsast\b|terraform.?plan|app.?(?:auth|token)\b"
+    r"|qodana|codeql|\bsast\b|terraform.?plan(?!.*appl)|github-app-(?:auth|token)\b"
     r"|\b(?:call|ask|invoke)\W+(?:\w+\W+)?(?:llm|claude|gemini|gpt|bedrock|openai)|\bllm\b"
 )
 _PRETENDS = re.compile(r"(?i)(?:^|[\s_:${./-])(?:mock|dummy|fake|stub|noop|no-op)")

@@ -53,11 +53,9 @@ SHORT = 3600.0  # seconds; who hangs no longer than that is missed soon enough
 
 
 def check(case: Case) -> Iterator[Finding]:
-    if is_by_hand(case.flow) and "/.github/" in f"/{case.flow.file}":
-        return  # a workflow runs it, and the limit is that of its job
     untimed: list[_Untimed] = []
     # Who has started a program by hand sits in front of it, and sees that a command of it hangs.
-    by_hand = is_by_hand(case.flow)
+    by_hand = is_by_hand(case.flow) and not _is_of_workflow(case)
     idle = not any(True for _ in case.ways.outward())  # nothing but the wait itself is open
     for step in case.ways.steps:
         waits = Mark.WAIT in step.marks
@@ -77,7 +75,7 @@ def check(case: Case) -> Iterator[Finding]:
             # Who waits before anything else has begun has left nothing halfway.
             first = waits and Mark.IN_LOOP not in step.marks and not any(case.ways.is_after(one, step) for one in case.ways.steps)
             said = not waits and in_a_channel(step) and not _is_followed(case, step)
-            severity = Severity.LOW if harmless or by_hand or named or idle or meant or first or said else Severity.MEDIUM
+            severity = Severity.LOW if harmless or is_by_hand(case.flow) or named or idle or meant or first or said else Severity.MEDIUM
             paused = waits and _PAUSED.search(step.quote) is not None
             untimed.append(_Untimed(step, PAUSE if paused else WAIT if waits else BY_HAND if by_hand else EFFECT, severity))
         elif step.ends_after > SHORT and not _is_missed_by_nobody(case, step):
@@ -129,7 +127,7 @@ def _is_missed_by_nobody(case: Case, step: Step) -> bool:
 
 def _is_shown(case: Case, step: Step | None) -> bool:
     """Whether it is known what hangs there, and something hangs on it: it is no message to the own people, and its failure counts."""
-    if step is None:
+    if step is None or _is_of_workflow(case):
         return False
     if Mark.WAIT in step.marks and (_PAUSED.search(step.quote) or _OF_A_PERSON.search(step.quote)):
         return False
@@ -144,6 +142,11 @@ def _is_shown(case: Case, step: Step | None) -> bool:
     said = in_a_channel(step) and not _is_followed(case, step)
     counts = not said if step.ends_after is None else _may_hang(case, step) and _is_missed(case, step)
     return step.on_error is OnError.STOP and not told_of and counts and not _is_done_anew(case, step)
+
+
+def _is_of_workflow(case: Case) -> bool:
+    """Whether it is a program that a workflow runs, whose job may have a limit."""
+    return is_by_hand(case.flow) and "/.github/" in f"/{case.flow.file}"
 
 
 def _may_hang(case: Case, step: Step) -> bool:

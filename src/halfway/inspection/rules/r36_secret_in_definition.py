@@ -27,10 +27,12 @@ def check(case: Case) -> Iterator[Finding]:
 def _is_shown(case: Case, _: Step | None) -> bool:
     """Whether it is handed to a service of somebody else, and not in what is called after a trial, nor in what n8n keeps of one.
 
-    In programs and workflows most of them are of services that run beside them.
+    In programs and workflows most of them are of services that run beside them, unless their form says whose they are.
     """
     called = "/".join(case.flow.file.split("/")[-LAST_PARTS:])
     kept = any("pinData" not in one.span.at for one in case.flow.secrets)
+    if any(one.certain for one in case.flow.secrets):
+        return True
     return case.flow.format in HANDING and kept and _LOCAL.search(called) is None
 
 
@@ -43,4 +45,5 @@ RULE = Rule(
     check=check,
     holds_if=dict.fromkeys((ONE, SEVERAL), "it opens more than what is started beside it on one's own machine"),
     shown=_is_shown,
+    whenever=True,
 )

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
-from halfway.inspection.model import Fact, Step
-from halfway.inspection.rules.common import in_a_channel, is_for_few, is_no_stack, outward, tells_team, told
+from halfway.inspection.model import Fact, Kind, Step
+from halfway.inspection.rules.common import in_a_channel, is_for_few, is_no_stack, kinds, outward, tells_team, told
 
 INFERENCE = "A run that is started again may be another one than the first: what the quoted lines take comes from places that move."
 MOST_FACTS = 3
+OF_MACHINE = frozenset({Kind.FILE, Kind.DELETE, Kind.UNKNOWN})
 SAME = 5  # letters in which the names of two owners begin alike
 _SAYS = re.compile(r"(?i)slack|discord|telegram|teams|[-/]chat|notif")  # an action that is called so
 _USES = re.compile(r"\buses:\s*[\"']?([\w.-]+)/\S+")
@@ -25,7 +26,7 @@ _INSTALLS = re.compile(r"\b(?:curl|wget)\b(?!.*raw\.githubusercontent\.com)[^|]*
 
 
 def check(case: Case) -> Iterator[Finding]:
-    facts = case.flow.moving[:MOST_FACTS]
+    facts = tuple(sorted(case.flow.moving, key=lambda fact: _is_meant(fact, case)))[:MOST_FACTS]  # first what may shape something
     step = next((one for one in case.ways.steps if outward(one) or (one.opaque is not None and "gone" not in one.extra)), None)
     if step is not None and facts:
         yield Finding(rule=RULE.id, severity=Severity.LOW, span=facts[0].span, facts=facts, inference=Said(INFERENCE))
@@ -36,13 +37,19 @@ def _is_shown(case: Case, step: Step | None) -> bool:
 
     And whether more than a message hangs on it.
     """
-    facts = case.flow.moving[:MOST_FACTS]
-    if not is_no_stack(case, step) or all(_is_own(fact, case) or _SHAPES_NOTHING.search(fact.quote) for fact in facts):
+    facts = case.flow.moving
+    if not is_no_stack(case, step) or all(_is_meant(fact, case) for fact in facts):
         return False
-    if case.flow.format == "shell" and (_INSTALLER.search(case.flow.file) or all(_INSTALLS.search(fact.quote) for fact in facts)):
+    installs = _INSTALLER.search(case.flow.file) is not None and all(kinds(one) <= OF_MACHINE for one in case.ways.outward())
+    if case.flow.format == "shell" and (installs or all(_INSTALLS.search(fact.quote) for fact in facts)):
         return False
     acting = [one for one in case.ways.steps if (outward(one) or one.opaque is not None) and not is_for_few(case.flow, one)]
     return not all(tells_team(one) or in_a_channel(one) or _SAYS.search(told(one)) for one in acting)
+
+
+def _is_meant(fact: Fact, case: Case) -> bool:
+    """Whether it moves on purpose, or shapes nothing."""
+    return _is_own(fact, case) or _SHAPES_NOTHING.search(fact.quote) is not None
 
 
 def _is_own(fact: Fact, case: Case) -> bool:

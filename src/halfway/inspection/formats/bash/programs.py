@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 
 from halfway.inspection.formats.bash.words import KNOWN_TOOLS, base, only_checks, trivial, unknown_name
 
@@ -32,6 +32,10 @@ _SENDS = re.compile(
     r"|(?i:\bInvoke-(?:RestMethod|WebRequest)\b.{0,200}-Method\s+(?:post|put|patch|delete)\b)|(?i:\bexecute(?:many)?\(\W{0,20}(?:insert|update|delete|drop|alter|create|truncate)\b)",
     re.DOTALL,
 )
+_ASKS_IN_POWERSHELL = re.compile(r"(?i)(?:invoke-(?:restmethod|webrequest)|irm|iwr)$")
+_ACTS_IN_POWERSHELL = re.compile(
+    r"(?i)(?:publish-(?:module|script|psresource)|send-\w+|(?:remove|new|set|start|stop|restart|update|publish|grant|revoke)-(?:az|aws|ad|mg|ec2|s3|ssm|mailbox)\w+)$"
+)
 _LONGEST_INLINE = 20_000  # letters that are read
 _POWERSHELL = ("-c", "-Command", "-command")
 _CODE_OPTIONS = {
@@ -46,7 +50,7 @@ _STARTERS = frozenset({"java", "rake", "artisan"})
 # Builders that also start what they have built, by the word that tells them to.
 _BUILT_HERE = {"go": ("run",), "cargo": ("run", "x", "xtask"), "dotnet": ("run",), "swift": ("run",), "mix": ("run",)}
 _NO_PROGRAM = re.compile(r"\.(?:txt|log|jsonl?|ya?ml|md|csv|conf|cfg|ini|lock|xml|html?|toml|env|sql|gz|zip|tar|png|jpe?g|pid|sock)$")
-_OF_SYSTEM = re.compile(r"^/(?:usr/(?:local/)?)?s?bin/|^/opt/homebrew/|^/etc/init\.d/|^/snap/")
+_OF_SYSTEM = re.compile(r"^[/~].*/s?bin/|^/(?:etc|opt/homebrew|snap|Applications|Library)/")  # tools, unless their name says more
 # A program that nobody knows, told to do what goes outside.
 _ACTS = re.compile(
     r"(?i)^(?:charge|pay|payout|refund|bill|invoice|send|notify|mail|publish|deploy|release|push|upload|promote|migrate|sync|provision"
@@ -106,7 +110,7 @@ def program(words: Sequence[str]) -> Program | None:
     if (
         "/" in words[0]
         and not words[0].startswith(("$", "./$", "http"))
-        and not _OF_SYSTEM.match(words[0])
+        and not (_OF_SYSTEM.search(words[0]) and not outward(name))
         and not _NO_PROGRAM.search(words[0])
         and "node_modules/" not in words[0]
         and not _WITHIN.search(words[0])
@@ -119,6 +123,8 @@ def program(words: Sequence[str]) -> Program | None:
 def _built_here(words: Sequence[str]) -> Program | None:
     """A program of the project that is built and started in one go; a tool of somebody else is named with its version."""
     target = next((word for word in words[2:] if not word.startswith("-")), "")
+    if not {"--example", "--test", "--bench"}.isdisjoint(words):
+        return None
     if "@" in target or any(_WITHIN.search(word) for word in words[2:]):
         return None
     told = " ".join((*words[:2], target)).strip()
@@ -144,6 +150,14 @@ def acts_inline(words: Sequence[str], input: str) -> bool:
     options = _CODE_OPTIONS.get(name[1], ("-e", "--eval", "-pe", "-ne"))
     code = next((words[place + 1] for place, word in enumerate(words[:-1]) if word in options), "")
     return _SENDS.search((code or input)[:_LONGEST_INLINE]) is not None
+
+
+def in_powershell(words: Sequence[str]) -> str:
+    """What a command of PowerShell does outside, told in words; empty for one that only looks or works here."""
+    if _ASKS_IN_POWERSHELL.match(words[0]):
+        method = next((after for word, after in pairwise(words) if word.lower() == "-method"), "").upper()
+        return f"{words[0]} -Method {method}" if method in ("POST", "PUT", "PATCH", "DELETE") else ""
+    return words[0] if _ACTS_IN_POWERSHELL.match(words[0]) else ""
 
 
 def _target_of(words: Sequence[str], told: str) -> Program | None:

@@ -47,7 +47,7 @@ WRITTEN_HERE = "{what} is written out in the file itself, in another language: w
 INLINE = "the lines that {what} is given are in another language: what they do outside was not followed"
 NOT_SHELL = "{what} could not be read as a shell script"
 _BEHIND = re.compile(r"^\$(?:\{(\w+)\}|(\w+)(?=/))([\w./-]*\w)$")
-_OR_ELSE = re.compile(r"^\$\{\w+:?-([\w./-]+)\}$")
+_OR_ELSE = re.compile(r"^\$\{(\w+):?-([\w./-]+)\}$")
 _TRIAL = re.compile(r"(?i)dry[_-]?run")
 
 
@@ -114,7 +114,8 @@ def _filled(command: Command, frame: Frame, origins: Origins) -> Command:
     if said.unknown_name(words) and (alone := VARIABLE.fullmatch(words[0])):
         words[0] = origins.program(alone[1] or alone[2], command.line, command.conditions) or words[0]
     if (otherwise := _OR_ELSE.match(words[0])) is not None:
-        words[0] = otherwise[1]  # what it is where nobody has said another
+        # What it is where nobody has said another.
+        words[0] = origins.literal(otherwise[1], command.line, command.known, command.conditions) or otherwise[2]
     words[0] = _in_a_folder(words[0], command, origins)
     if said.unknown_name(command.words) and not said.unknown_name(words):
         words[:1] = _split(words[0])
@@ -151,7 +152,8 @@ def _effect(command: Command, frame: Frame) -> Effect | None:
         return None
     if frame.passing and (said.only_here(words) or said.to_this_machine(words)):
         return None  # the machine is gone when the job ends
-    effect = knowledge.command(words)
+    told = programs.in_powershell(words)
+    effect = unknown_effect(quoted(told, 80)) if told else knowledge.command(words)
     if frame.passing and "database" in frame.extra and effect is not None and effect.action.startswith("db.") and not said.to_a_host(words):
         return None  # it is gone with the job, too
     return effect

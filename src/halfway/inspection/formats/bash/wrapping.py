@@ -13,6 +13,13 @@ _PLAIN = {"sudo", "env", "time", "command", "exec", "nohup", "nice", "ionice", "
 _RETRYING = {"retry", "retry.sh", "with_retry", "with-retry"}
 # What runs a command in the surroundings of a project.
 _RUN_WITHIN = {"pipenv": "run", "conda": "run", "mamba": "run", "micromamba": "run", "pdm": "run", "hatch": "run", "rye": "run"}
+# Options of `docker run` that take the next word.
+_OF_CONTAINERS = frozenset({
+    "-v", "--volume", "-e", "--env", "--env-file", "-p", "--publish", "-w", "--workdir", "-u", "--user", "-h", "--hostname", "-l",
+    "--label", "-m", "--memory", "--name", "--network", "--net", "--entrypoint", "--mount", "--platform", "--cpus", "--gpus",
+    "--add-host", "--restart", "--log-driver", "--pull", "--shm-size", "--cap-add", "--device", "--dns", "--ulimit", "--tmpfs",
+    "--volumes-from", "--ip", "--pid",
+})  # fmt: skip
 _CONTAINERS = frozenset({"docker", "podman"})
 # What goes outside also from within a container, which the machine that starts it cannot take back.
 _FROM_CONTAINERS = frozenset({"curl", "wget", "aws", "gcloud", "az", "gh", "kubectl", "helm"})
@@ -81,7 +88,10 @@ def _started(name: str, words: list[str]) -> int:
 
 def _in_container(words: list[str]) -> int:
     """The place of a command that goes outside also from there: of its own name, or of the image that is called after it."""
-    return next((place for place, word in enumerate(words) if place > 1 and _program(word) in _FROM_CONTAINERS), 0)
+    at = 2
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in _OF_CONTAINERS else 1
+    return next((place for place in (at, at + 1) if place < len(words) and _program(words[place]) in _FROM_CONTAINERS), 0)
 
 
 def _program(word: str) -> str:

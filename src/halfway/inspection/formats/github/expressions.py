@@ -13,7 +13,7 @@ from halfway.inspection.formats.bash.origin import Origin, Origins, varies, wors
 from halfway.inspection.formats.bash.script import Command, Script
 from halfway.inspection.formats.bash.words import looks
 from halfway.inspection.model import Bearing, Span, When
-from halfway.inspection.source import Node, Unreadable, expressions
+from halfway.inspection.source import Node, Unreadable, expressions, replaced
 
 HOPS = 6  # through outputs, variables and jobs together; each script follows three of its own
 _STEP = re.compile(r"\bsteps\.([\w-]+)\.(?:outputs\.([\w-]+)|outcome|conclusion)|\bsteps\['([^']+)'\]")
@@ -80,7 +80,12 @@ def when(condition: str) -> When:
 
 
 def never(condition: str) -> bool:
-    """Whether a condition is written so that it never holds: it is false, or asks for no name where there always is one."""
+    """Whether a condition is written so that it never holds: it is false, or asks for no name where there always is one.
+
+    With something outside of its braces it is a text, and a text holds.
+    """
+    if "${{" in condition and replaced(condition, lambda _: "").strip():
+        return False
     parts = [] if "||" in condition else re.sub(r"\$\{\{|\}\}", "", condition).split("&&")
     return any(_NEVER.fullmatch(part) for part in parts)
 

@@ -124,7 +124,7 @@ def _unit(job: Job, before: tuple[str, ...], calling: Calling, happened: bool, u
         missing = lacks(step, job) if frame.passing else ""  # a machine of their own may have it
         at = making if not missing else replace(making, frame=replace(making.frame, extra={**making.frame.extra, "lacks": missing}))
         found += made(key, step, at)
-        if (why := halts(step, job)).startswith("::"):  # of several Pythons the others are there
+        if (why := halts(step, job)).startswith("command:"):  # of several Pythons the others are there
             making = replace(making, frame=replace(frame, extra={**frame.extra, "unreached": why}))
     yield Unit(job.unit, job.node, before, when(job.node.get("if").text), tuple(joined(found, happened)))
 

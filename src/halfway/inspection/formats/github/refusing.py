@@ -16,6 +16,7 @@ _IN_A_JOB: Mapping[str, Sequence[str]] = {
     "secrets": ("if", "runs-on", "strategy", "concurrency", "continue-on-error", "timeout-minutes", "with"),
 }
 # A name at whose beginning something is taken from; behind a dot it is a part, and before a bracket a function.
+_DOT = re.compile(r"\s*\.\s*")
 _TAKEN = re.compile(r"(?<![\w.\-\]])[A-Za-z_][\w-]*(?![\w-])(?!\s*\()")
 # The last ones are of other services that read the same files.
 _KNOWN = frozenset({
@@ -65,14 +66,23 @@ def _refuse_impossible_orders(jobs: Node) -> None:
 
 def _refuse_strangers(root: Node) -> None:
     """What an expression takes from has to be one of few things: a slip as `ssecrets` stops the whole file."""
-    waiting = [("", root.get("jobs")), ("", root.get("env"))]
+    waiting = [root.get("jobs"), root.get("env")]
     while waiting:
-        key, node = waiting.pop()
-        waiting += [*node.items(), *(("", one) for one in (node.each() if isinstance(node.value, list) else ()))]
-        for text in [node.text] if key == "if" else expressions(node.text):
-            found = (match[0] for match in _TAKEN.finditer(_STRINGS.sub("''", text)) if match[0].lower() not in _KNOWN)
-            if (stranger := next(found, None)) is not None:
-                raise _refusal(node.span.line, f"it knows nothing called {quoted(stranger, 40)}")
+        node = waiting.pop()
+        waiting += [value for _, value in node.items()] + (list(node.each()) if isinstance(node.value, list) else [])
+        _refuse_stranger(node, expressions(node.text))
+    for _, job in root.get("jobs").items():
+        # Without braces a condition is one expression; what stands outside of them where there are some is a text.
+        for condition in (one.get("if") for one in (job, *job.get("steps").each())):
+            _refuse_stranger(condition, [] if "${{" in condition.text else [condition.text])
+
+
+def _refuse_stranger(node: Node, texts: Sequence[str]) -> None:
+    for text in texts:
+        said = _DOT.sub(".", _STRINGS.sub("''", text))
+        stranger = next((match[0] for match in _TAKEN.finditer(said) if match[0].lower() not in _KNOWN), None)
+        if stranger is not None:
+            raise _refusal(node.span.line, f"it knows nothing called {quoted(stranger, 40)}")
 
 
 def _refuse_unknown_names(node: Node, unknown: Mapping[str, Sequence[str]]) -> None:

@@ -9,12 +9,15 @@ from halfway.inspection.formats.github.handing import sources
 from halfway.inspection.source import Node
 
 # Since November 2020, unless somebody allows them again.
-_OLD_COMMAND, _ALLOWED = re.compile(r"::(?:set-env|add-path)\b"), "ACTIONS_ALLOW_UNSECURE_COMMANDS"
-# Where no version stands there is none. The others: since January 2025, those of pages that use them, too, and the
-# cache's since March.
-_REFUSED = re.compile(
-    r"actions/(?:(?:upload|download)-artifact@v[123]|upload-pages-artifact@v[12]|deploy-pages@v[123]|cache@v[12])(?:\.[\d.]+)?$|[\w./-]+@v?$"
+_OLD_COMMAND, _ALLOWED = (
+    re.compile(r"(?m)^[^\n#]*\b(?:echo|printf|print|Write-\w+)\b[^\n]*(::(?:set-env|add-path))\b"),
+    "ACTIONS_ALLOW_UNSECURE_COMMANDS",
 )
+# Since January 2025, those of pages that use them, too, and the cache's since March.
+_REFUSED = re.compile(
+    r"actions/(?:(?:upload|download)-artifact@v[123]|upload-pages-artifact@v[12]|deploy-pages@v[123]|cache@v[12])(?:\.[\d.]+)?$"
+)
+_NO_VERSION = re.compile(r"[\w./-]+@v?$")  # what is called so is most likely a slip
 # https://github.com/actions/runner-images: its announcements 2845, 6002, 5583, 9255, 10721, 11101, 12045, 13046.
 _RETIRED = re.compile(r"ubuntu-(?:16|18|20)\.04|macos-1(?:0\.15|1|2|3)(?:-x?large)?|windows-20(?:16|19)")
 _APPLIES, _INITIALISES = (
@@ -30,20 +33,22 @@ _OF_MATRIX = re.compile(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}")
 
 
 def never_begins(job: Job) -> str:
-    """The action for which GitHub ends the job before its first step, or the machine that it has no more."""
-    used = (step.get("uses").text for step in job.steps.values())
-    return next((one for one in used if _REFUSED.match(one)), _retired(job))
+    """`action:` and the one for which GitHub ends the job before its first step, or `machine:` and what it has no more."""
+    used = [step.get("uses").text for step in job.steps.values()]
+    refused = next((f"action:{one}" for one in used if _REFUSED.match(one)), "")
+    return refused or next((f"version:{one}" for one in used if _NO_VERSION.match(one)), "") or _retired(job)
 
 
 def _retired(job: Job) -> str:
     machines = [one.text for one in _of_matrix(job.node.get("runs-on"), job).each()]
-    return next((one for one in machines if _RETIRED.fullmatch(one.lower())), "") if len(set(machines)) == 1 else ""
+    return next((f"machine:{one}" for one in machines if _RETIRED.fullmatch(one.lower())), "") if len(set(machines)) == 1 else ""
 
 
 def _of_matrix(node: Node, job: Job) -> Node:
     """What a value is, or the list of what it is one after the other."""
     found = _OF_MATRIX.fullmatch(node.text.strip())
-    return job.node.get("strategy", "matrix", found[1]) if found is not None else node
+    matrix = job.node.get("strategy", "matrix")
+    return node if found is None or matrix.get("include").there else matrix.get(found[1])
 
 
 def fails(job: Job) -> str:
@@ -55,13 +60,13 @@ def fails(job: Job) -> str:
 
 
 def halts(step: Node, job: Job) -> str:
-    """Why a step fails each time: a command that GitHub takes no more, or a Python that there is not."""
+    """Why a step fails each time: `command:` and what GitHub takes no more, or `python:`, of which there is not this one."""
     if step.get("if").there or (step.get("continue-on-error").there and step.get("continue-on-error").value is not False):
         return ""
     old = _OLD_COMMAND.search(step.get("run").text)
     if old is not None and not any(one.get("env", _ALLOWED) for one in (step, job.node, job.root)):
-        return old[0]
-    return "python" if _asks_for_no_python(step, job) else ""
+        return f"command:{old[1]}"
+    return "python:" if _asks_for_no_python(step, job) else ""
 
 
 def lacks(step: Node, job: Job) -> str:
