@@ -608,7 +608,6 @@ def test_what_is_taken(text: str, taken: bool) -> None:
 @pytest.mark.parametrize(
     "jobs",
     [
-        "{a: {steps: {run: npm publish}}}",
         "{a: {steps: [null, 3, text, [x], {run: [x]}, {run: npm publish, with: 3, env: [], if: {a: b}}]}}",
         "{a: {uses: ./.github/workflows/ship.yml}}",
         "{a: {steps: [{uses: './'}, {uses: ./.github/workflows/ship.yml}, {uses: ''}], concurrency: [x], strategy: 3, environment: []}}",

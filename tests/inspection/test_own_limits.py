@@ -182,6 +182,19 @@ def test_what_an_expression_may_name_is_no_reason_to_refuse_a_file(tmp_path: Pat
     assert [skip.why for skip in INSPECTOR.inspect([tmp_path / "a.yml"]).skipped] == []
 
 
+def test_steps_that_are_no_list_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text("on: push\njobs:\n  a:\n    runs-on: x\n    steps: npm publish\n  b: {steps: [{run: npm publish}]}\n")
+    assert ["the steps of a job are no list" in skip.why for skip in INSPECTOR.inspect([tmp_path / "a.yml"]).skipped] == [True]
+
+
+@pytest.mark.parametrize(("text", "verdict"), [('echo "start\nls\n', "limited trial"), ('echo "start"\nls\n', "proceed")])
+def test_a_script_of_which_parts_cannot_be_read_is_not_passed(tmp_path: Path, text: str, verdict: str) -> None:
+    (tmp_path / "a.sh").write_text(f"#!/bin/bash\n{text}")
+    card = INSPECTOR.inspect([tmp_path / "a.sh"]).card
+    assert card is not None
+    assert card.verdict.value == verdict
+
+
 @pytest.mark.parametrize(
     "steps",
     [

@@ -14,11 +14,12 @@ from halfway.inspection.formats.bash.script import Script
 from halfway.inspection.formats.bash.steps import drafts
 from halfway.inspection.formats.moving import moving
 from halfway.inspection.formats.sequence import edges, joined, numbered
-from halfway.inspection.model import Fact, Flow, Guard, Mark, Repeater, Repeating, RunLog, Span, Starting, Trigger
+from halfway.inspection.model import Fact, Flow, Guard, Mark, Repeater, Repeating, RunLog, Span, Starting, Trigger, Unread
 from halfway.inspection.quoting import has_form, holds_secret, quoted
 from halfway.inspection.source import Source, Unreadable
 
 _FIRST_LINE = re.compile(r"^#!\s*\S*?(?:/|\benv\s+(?:-S\s+)?)(?:ba|z|da|k)?sh\b")
+BROKEN = "parts of {what} could not be read as a shell script"
 NEAR = 8  # lines
 _SERVICE = re.compile(r"\s*(?:export\s+)?([A-Z][A-Z0-9_]{0,60}?)_(?:API_KEY|ACCESS_KEY|SECRET_KEY|KEY|TOKEN|SECRET|PASSWORD|PASS)\s*[:=]")
 MOST_SECRETS = 50
@@ -55,6 +56,7 @@ class Shell:
             repeaters=(Repeater(Repeating.UNIT_RERUN, automatic=False, bound=None, span=Span(source.path, 1), default=True),),
             followed=(source.path,),
         )
+        broken = [Unread(name, BROKEN, whole, at_hand=True)] if script.broken else []
         placed = numbered(joined(drafts(script, frame), False))
         steps = tuple(draft.step for draft in placed)
         notices = [step.span for step in steps if Mark.FAILURE_NOTICE in step.marks]
@@ -70,7 +72,7 @@ class Shell:
             guards=tuple(_locks(script, source)),
             failure_notice=notices[0] if notices else None,
             notice_expected=False,
-            unread=tuple(step.opaque for step in steps if step.opaque is not None),
+            unread=(*(step.opaque for step in steps if step.opaque is not None), *broken),
             secrets=tuple(secrets(source)),
             moving=moving(source),
         )

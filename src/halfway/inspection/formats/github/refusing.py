@@ -38,6 +38,9 @@ def refuse_what_never_runs(root: Node) -> None:
     _refuse_unknown_names(root, {"env": ("env", "run-name", "concurrency"), "secrets": ("run-name", "concurrency")})
     for _, job in root.get("jobs").items():
         _refuse_unknown_names(job, _IN_A_JOB)
+        steps = job.get("steps")
+        if steps.there and not isinstance(steps.value, list):
+            raise _refusal(steps.span.line, "the steps of a job are no list")
         for step in job.get("steps").each():
             _refuse_unknown_names(step, {"secrets": ("if",)})
         for step in job.get("steps").each():
