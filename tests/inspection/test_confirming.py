@@ -291,7 +291,7 @@ def test_what_is_their_own_is_known_by_where_git_fetched_it_from(tmp_path: Path,
 
 @pytest.mark.parametrize(("path", "shown"), [("install-linux.sh", False), ("scripts/setup.sh", False), ("ship.sh", True)])
 def test_what_installs_brings_the_newest_on_purpose(tmp_path: Path, path: str, shown: bool) -> None:
-    text = "#!/bin/bash\nwget https://github.com/acme/x/releases/latest/download/x\nrm -rf /opt/x\n"
+    text = "#!/bin/bash\nwget https://github.com/acme/x/releases/latest/download/x\nrm -rf /opt/x\nsystemctl restart x\n"
     grave = findings(tmp_path, "provision-prod.sh", f"{text}kubectl apply -f shop.yml\n")
     assert grave["R-41"].holds_if is None  # it does more than install
     (tmp_path / path).parent.mkdir(exist_ok=True)

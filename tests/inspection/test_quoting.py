@@ -51,6 +51,7 @@ NAMES = [
     "password = settings.mail.password1",
     "curl 'https://api.indexnow.org/indexnow?url=https://shop.example&key=ab12cd34ef56ab12'",
     "OPENROUTER_API_KEY: sk-e2e-mock1",
+    "export npm_config_electron_mirror_24=file:///deps/generic/",
     "    '-----BEGIN (RSA |EC |OPENSSH |)PRIVATE KEY-----'",
     "if git diff | grep -q -- '-----BEGIN RSA PRIVATE KEY-----'; then",
     "echo DATABASE_URL=postgres://user:pass@ep-1.shop.example/shop",

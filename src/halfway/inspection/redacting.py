@@ -24,7 +24,7 @@ BY_FORM = re.compile(
         r"glpat-[\w-]{16,}",
         r"(?<![A-Za-z0-9])SG\.[\w-]{16,}\.[\w-]{16,}",
         r"(?<![A-Za-z0-9])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
-        r"(?<![A-Za-z0-9])(?:(?:hf|npm|gsk|figd|shpat|shpca|shppa|shpss|whsec|rubygems|sntry[su]|lin_api|dop_v1|dckr_pat)_|(?:pypi|sq0csp|sq0atp"
+        r"(?<![A-Za-z0-9])(?:(?:hf|npm(?!_config)|gsk|figd|shpat|shpca|shppa|shpss|whsec|rubygems|sntry[su]|lin_api|dop_v1|dckr_pat)_|(?:pypi|sq0csp|sq0atp"
         r"|xapp|tskey|xkeysib|xai|PMAK|NRAK|GOCSPX|AGE-SECRET-KEY|glrt|gldt|glsoat|glptt|glagent)-|(?:hv[sb]|ya29)\.|EAAC|dapi(?=[0-9a-f]{32})"
         r"|ATATT3|ATCTT3)(?=[\w.=-]*\d)[\w.=-]{16,}",
         r"(?<![\w./])1//0[\w-]{30,}",

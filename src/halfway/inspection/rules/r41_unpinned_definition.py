@@ -40,7 +40,7 @@ def _is_shown(case: Case, step: Step | None) -> bool:
     facts = case.flow.moving
     if not is_no_stack(case, step) or all(_is_meant(fact, case) for fact in facts):
         return False
-    installs = _INSTALLER.search(case.flow.file) is not None and all(kinds(one) <= OF_MACHINE for one in case.ways.outward())
+    installs = _INSTALLER.search(case.flow.file) is not None and all(_is_of_machine(one) for one in case.ways.outward())
     if case.flow.format == "shell" and (installs or all(_INSTALLS.search(fact.quote) for fact in facts)):
         return False
     acting = [one for one in case.ways.steps if (outward(one) or one.opaque is not None) and not is_for_few(case.flow, one)]
@@ -50,6 +50,11 @@ def _is_shown(case: Case, step: Step | None) -> bool:
 def _is_meant(fact: Fact, case: Case) -> bool:
     """Whether it moves on purpose, or shapes nothing."""
     return _is_own(fact, case) or _SHAPES_NOTHING.search(fact.quote) is not None
+
+
+def _is_of_machine(step: Step) -> bool:
+    """Whether it changes no more than the machine on which it runs."""
+    return kinds(step) <= OF_MACHINE or told(step).startswith(("systemctl", "service ", "launchctl"))
 
 
 def _is_own(fact: Fact, case: Case) -> bool:
