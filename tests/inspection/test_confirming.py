@@ -68,7 +68,7 @@ def test_where_the_file_shows_that_it_is_met_there_is_none(tmp_path: Path) -> No
     assert [one["R-01"].holds_if is None for one in (unknown, known, own, queued)] == [False, True, False, False]
 
 
-UNTIMED = "on: {on}\njobs:\n  ship:\n    runs-on: ubuntu-latest\n    steps:\n      - {step}\n"
+UNTIMED = "on: {on}\njobs:\n  ship:\n    runs-on: ubuntu-latest\n    steps:\n      - {step}\n    permissions: {{id-token: write}}\n"
 PUSH, CLOCK, HAND = "push", "{schedule: [{cron: '0 4 * * *'}], push: }", "workflow_dispatch"
 
 
@@ -248,6 +248,7 @@ jobs:
     steps:
       - uses: {uses}
       - run: {run}
+    permissions: {{id-token: write}}
 """
 
 
@@ -323,6 +324,25 @@ def test_what_may_shape_something_is_quoted_first(tmp_path: Path) -> None:
 def test_a_test_that_publishes_is_no_test(tmp_path: Path) -> None:
     text = workflow("- uses: other/setup@main\n- run: npm publish\n").replace("  ship:\n", "  test-and-publish:\n")
     assert findings(tmp_path, "a.yml", text)["R-41"].holds_if is None
+
+
+@pytest.mark.parametrize(
+    ("step", "lacks"),
+    [
+        ("run: flyctl deploy", True),
+        ("run: flyctl deploy\n        env: {FLY_API_TOKEN: '${{ secrets.FLY }}'}", False),
+        ("uses: ./.github/actions/login\n      - run: flyctl deploy", False),  # which may bring one
+        ("run: flyctl deploy\n    environment: web", False),  # whose secrets stand elsewhere
+        ("run: flyctl deploy\n    permissions: {id-token: write}", False),
+    ],
+)
+def test_who_is_handed_no_secret_is_turned_away(tmp_path: Path, step: str, lacks: bool) -> None:
+    text = f"on: push\njobs:\n  ship:\n    runs-on: ubuntu-latest\n    steps:\n      - {step}\n"
+    hangs = findings(tmp_path, "a.yml", text)["R-15"]
+    assert (hangs.holds_if is not None) is lacks
+    assert hangs.holds_if is None or "its job is not seen to be handed a secret" in words(hangs.holds_if)
+    own = findings(tmp_path, "b.yml", text.replace("ubuntu-latest", "self-hosted"))["R-15"]
+    assert own.holds_if is None  # a machine of their own may have it
 
 
 @pytest.mark.parametrize(

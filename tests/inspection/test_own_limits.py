@@ -91,6 +91,11 @@ PAIRS = [
     ("R-25", "a.sh", RESTORE.format(looks="command -v pg_restore"), RESTORE.format(looks="command pg_restore all.dump")),
     ("R-15", FLOW, untimed("- run: gcloud builds submit --timeout=600 -t gcr.io/a/b .\n"), untimed("- run: gcloud app deploy web\n")),
     ("R-15", FLOW, untimed("- run: nuget push a.nupkg\n"), untimed("- run: twine upload a\n")),
+    ("R-15", FLOW, untimed("- run: systemctl start shop\n").replace("ubuntu-latest", "self-hosted"),
+     untimed("- run: twine upload a\n")),
+    ("R-15", FLOW, untimed("- run: ansible-playbook site.yml --check --diff\n"), untimed("- run: ansible-playbook site.yml\n")),
+    ("R-28", FLOW, workflow("- uses: slackapi/slack-github-action@v1\n", "{workflow_dispatch: {inputs: {tags: {}}}}"),
+     workflow("- run: npm publish\n", "{workflow_dispatch: {inputs: {tags: {}}}}")),
     ("R-15", FLOW, untimed("- run: dotnet nuget push a.nupkg -t 600\n"), untimed("- run: twine upload a\n")),
     ("R-15", FLOW, untimed("- run: helm upgrade --install a b\n"), untimed("- run: helm uninstall a\n")),
     ("R-15", FLOW, untimed("- run: kubectl apply -f a.yml\n"), untimed("- run: kubectl delete -f a.yml\n")),
@@ -274,7 +279,9 @@ def test_a_limit_whose_number_stands_elsewhere_is_one(tmp_path: Path, limit: str
     own = f"    timeout-minutes: {limit}\n" if limit else ""
     text = untimed("- run: terraform init && terraform apply -auto-approve\n")
     assert ("R-15" in told(tmp_path / "job", FLOW, text.replace("    steps:\n", f"{own}    steps:\n"))) is told_of
-    assert ("R-15" in told(tmp_path / "step", FLOW, text.replace("-auto-approve\n", f"-auto-approve\n    {own}"))) is told_of
+    assert (
+        "R-15" in told(tmp_path / "step", FLOW, text.replace("-auto-approve\n", f"-auto-approve\n    {own}" if own else "-auto-approve\n"))
+    ) is told_of
 
 
 @pytest.mark.parametrize(("path", "shown"), [(".github/scripts/send.py", False), ("scripts/send.py", True)])
@@ -350,6 +357,7 @@ def test_what_an_agent_may_do_beside_itself_is_less(tmp_path: Path) -> None:
         ("curl -sSf https://get.acme.example/install.sh | sh", True),
         ("curl -sSf https://github.com/acme/ship/releases/download/v0.32.0/ship-installer.sh | sh", False),
         ("curl -sSf http://10.0.0.5/install.sh | sh", True),
+        ("curl -sSf http://10.0.0.5/install.sh | sh # to be replaced", False),
         ("curl -sSf https://get.acme.example/v1.0/latest/install.sh | sh", True),
     ],
 )

@@ -32,7 +32,10 @@ def told(folder: Path, name: str, text: str) -> dict[str, list[str]]:
 
 def workflow(steps: str, on: str = "push") -> str:
     head = f"on: {on}\njobs:\n  ship:\n    runs-on: ubuntu-latest\n    timeout-minutes: 9\n    steps:\n"
-    return head + "\n".join(f"      {line}" for line in dedent(steps).strip().splitlines()) + "\n"
+    # Without any token most of what is shipped would be turned away.
+    return (
+        head + "\n".join(f"      {line}" for line in dedent(steps).strip().splitlines()) + "\n    outputs:\n      handed: inputs.api_key\n"
+    )
 
 
 def script(code: str, on: str = "push") -> str:

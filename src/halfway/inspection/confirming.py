@@ -13,10 +13,12 @@ RETIRED = "{what} is reached at all: GitHub has taken the machine {action} away,
 ENDED = "{what} is reached at all: GitHub takes {action} no more, and what is before it ends there"
 NO_INIT = "{what} comes to anything at all: its job is not seen to call terraform init"
 NO_KEY = "{what} is let in at all: its job is not seen to put a key in place"
+NO_SECRET = "{what} is let in at all: its job is not seen to be handed a secret"
 UNREACHED = "{what} is reached at all: what is before it sets up Python 3.1, as which 3.10 is read without quotes"
 NO_VERSION = "{what} is reached at all: {action} names no version that is likely to be there"
 REASONS = {
-    "action": REFUSED, "version": NO_VERSION, "machine": RETIRED, "command": ENDED, "python": UNREACHED, "init": NO_INIT, "key": NO_KEY,
+    "action": REFUSED, "version": NO_VERSION, "machine": RETIRED, "command": ENDED, "python": UNREACHED,
+    "init": NO_INIT, "key": NO_KEY, "secret": NO_SECRET,
 }  # fmt: skip
 
 

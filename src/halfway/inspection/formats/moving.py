@@ -32,6 +32,7 @@ _SHOWN = re.compile(
     r"(?:^|[\s;&|({])(?:(?:log|print|echo|msg|say)(?:_\w+)?|printf|info|warn(?:ing)?|err(?:or)?|die|fail|usage|hint|note"
     r"|\w+_(?:error|warn|info|log|msg|fail|die))\s+(?:-\w+\s+)*[\"'](?:(?!\$\(|`)[^\"'])*$"
 )
+_TO_COME = re.compile(r"#.*(?i:\breplaced?\b|replace_|placeholder)")  # what stands there is still to be put in
 # A mere system, of which every version does the same few things.
 _SYSTEM = re.compile(
     r"\bimage:\s*[\"']?(?:docker\.io/)?(?:library/)?(?:busybox|alpine|debian|ubuntu|archlinux|fedora|centos|rockylinux|almalinux|amazonlinux|opensuse/\w+|kalilinux/\S+)(?::latest)?[\"']?\s*$"
@@ -53,6 +54,8 @@ def moving(source: Source, containers: Span | None = None, passed_over: Collecti
         before = source.line(number - 1).rstrip() if number > first else ""
         before = before[:-1][:_LONGEST] if before.endswith("\\") else ""  # one command over two lines
         said = before + said
+        if _TO_COME.search(line[:_LONGEST]):
+            continue
         if _DATA.search(said) and not _APPLIED.search(said):
             continue
         moves = next((one for one in _MOVES.finditer(said) if one.end() > len(before)), None)

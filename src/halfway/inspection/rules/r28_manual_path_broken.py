@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from halfway.inspection.finding import Case, Finding, Rule, Said, Severity
 from halfway.inspection.model import Fact, Flow, Step
 from halfway.inspection.quoting import quoted
-from halfway.inspection.rules.common import found
+from halfway.inspection.rules.common import found, in_a_channel, tells_team
 
 FLOWS = "{what} takes {names}: in a start by hand or by the clock that is empty, or something else than is meant."
 IGNORED = "Nothing reads {names}: who starts it by hand names something, and the run heeds something else."
@@ -25,7 +25,7 @@ def check(case: Case) -> Iterator[Finding]:
             at_steps = True
             severity = Severity.LOW if "broken_in" in step.extra else Severity.HIGH
             yield found(RULE.id, severity, step, FLOWS, *_said_of(step.facts or case.flow.facts, names), names=quoted(names, 80))
-    if not at_steps and any(True for _ in ways.outward()):
+    if not at_steps and any(not tells_team(one) and not in_a_channel(one) for one in ways.outward()):
         yield from _of_flow(case.flow)
 
 

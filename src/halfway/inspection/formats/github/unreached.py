@@ -24,10 +24,20 @@ _APPLIES, _INITIALISES = (
     re.compile(r"\b(?:terraform|tofu)\b[^\n|;&]*\bapply\b"),
     re.compile(r"\binit\b|terragrunt|\btfc\b|(?m:^\./)|atlantis|spacelift"),
 )
+# Without any of it these are turned away at once.
+_NEEDS_SECRET = re.compile(
+    r"\b(?:docker|podman) push\b|\bbuildx build\b[^\n]*--push|\btwine upload\b|\b(?:npm|pnpm|yarn|cargo|poetry|uv) publish\b|\bgem push\b"
+    r"|\b(?:terraform|tofu)\b[^\n|;&]*\bapply\b"
+    r"|\b(?:fly|flyctl|vercel|netlify|wrangler|serverless|sls|cdk|pulumi|helm|kubectl|ansible-playbook)\b"
+    r"|docker/build-push-action@|pypa/gh-action-pypi-publish@"
+)
+_SECRET = re.compile(
+    r"(?i)\bsecrets\s*[.\[]|github\.token|GITHUB_TOKEN|\binherit\b|\b(?:inputs|vars|env)\.\w*(?:token|key|secret|pass|cred|kubeconfig)"
+)
 _LOGS_IN = re.compile(r"(?m)(?:^|[;&|(]|\$\()\s*(?:sudo\s+)?(?:ssh|scp|sftp|rsync)\s[^\n]*@")
 _BRINGS_KEY = re.compile(
-    r"(?i)ssh-agent|ssh-key|ssh_key|ssh[-_]?private|private[-_]?key|\.ssh\b|\b(?:ssh|scp|sftp|rsync)\b[^\n]*\s-i\b|IdentityFile|sshpass|ssh-add|known_hosts|tailscale|cloudflared"
-    r"|\.pem\b|(?m:^\./)|\bkeys?\b"
+    r"(?i)ssh-agent|ssh-key|ssh_key|ssh[-_]?private|private[-_]?key|\.ssh\b|\b(?:ssh|scp|sftp|rsync)\b[^\n]*\s-i\b|IdentityFile"
+    r"|sshpass|ssh-add|known_hosts|tailscale|cloudflared|\.pem\b|(?m:^\./)|\bkeys?\b"
 )
 _OF_MATRIX = re.compile(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}")
 
@@ -70,14 +80,21 @@ def halts(step: Node, job: Job) -> str:
 
 
 def lacks(step: Node, job: Job) -> str:
-    """What a step cannot do without, and its job is not seen to bring: `init` for Terraform, a `key` for another machine."""
+    """What a step cannot do without, and its job is not seen to bring: `init` for Terraform, a `key` for another machine, any `secret`."""
     run = step.get("run").text
-    if not _APPLIES.search(run) and not _LOGS_IN.search(run):
-        return ""
     whole = "\n".join(f"{one.get('uses').text}\n{one.get('run').text}\n{sources(one)}" for one in job.steps.values())
     if _APPLIES.search(run) and not _INITIALISES.search(whole):
         return "init"
-    return "key" if _LOGS_IN.search(run) and not _BRINGS_KEY.search(whole) else ""
+    if _LOGS_IN.search(run) and not _BRINGS_KEY.search(whole):
+        return "key"
+    return "secret" if _NEEDS_SECRET.search(f"{run}\n{step.get('uses').text}") and not _is_handed_any(job, whole) else ""
+
+
+def _is_handed_any(job: Job, whole: str) -> bool:
+    """Whether anything is handed to a job by which somebody else would know it."""
+    token = any(one.get("permissions", "id-token").there or one.get("permissions").text == "write-all" for one in (job.node, job.root))
+    said = f"{whole}\n{sources(job.node)}\n{sources(job.root.get('env'))}"
+    return token or job.node.get("environment").there or _SECRET.search(said) is not None or re.search(r"(?m)^\./", whole) is not None
 
 
 def _asks_for_no_python(step: Node, job: Job) -> bool:
