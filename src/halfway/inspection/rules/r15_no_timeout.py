@@ -136,6 +136,8 @@ def _is_shown(case: Case, step: Step | None) -> bool:
         return before and (any(True for _ in case.ways.after(step)) or bool(case.ways.failing(step)))
     if case.flow.triggers and not any(starts_it(one, step) for one in case.flow.triggers):
         return False
+    if case.flow.format == "kubernetes" and step.effect is not None and step.effect.action.startswith("db."):
+        return False  # a statement within the cluster; who hangs there is seen as a job that is not done
     if step.effect is None or not step.effect.action or REQUESTS.match(step.effect.action) is not None or kinds(step) == DELETED:
         return False
     told_of = Mark.FAILURE_NOTICE in step.marks or tells_team(step)

@@ -18,11 +18,13 @@ _USES = re.compile(r"\buses:\s*[\"']?([\w.-]+)/\S+")
 # What looks at what is there, fetches it, or installs what installs a version that is named.
 _SHAPES_NOTHING = re.compile(
     r"(?i)\buses:.*(?:trivy|snyk|codecov|gitleaks|semgrep|codeql|sonar|[-_/]lint|linter|actions/(?:checkout|cache)@|disk-space|build-space"
-    r"|timezone|visuali[sz]er|diagram|badge|contrib(?:utors)?\b|wakatime|[/-]snk\b)|\bsh\.rustup\.rs\b"
+    r"|timezone|visuali[sz]er|diagram|badge|contrib(?:utors)?\b|wakatime|[/-]snk\b|pr-agent|reviewdog|code-?review)|\bsh\.rustup\.rs\b"
 )
 _RAW = re.compile(r"raw\.githubusercontent\.com/([\w.-]+)/")
 _INSTALLER = re.compile(r"(?i)(?:^|[/_.-])(?:install|setup|bootstrap|provision)[\w.-]*$")  # which brings the newest on purpose
-_INSTALLS = re.compile(r"\b(?:curl|wget)\b(?!.*raw\.githubusercontent\.com)[^|]*\|\s*(?:sudo\s+)?(?:-\S+\s+)*(?:ba|z)?sh\b")
+_INSTALLS = re.compile(
+    r"\b(?:ba|z)?sh\s+-c\s+[\"']?\$\(\s*(?:curl|wget)\b|\b(?:curl|wget)\b(?!.*raw\.githubusercontent\.com)[^|]*\|\s*(?:sudo\s+)?(?:-\S+\s+)*(?:ba|z)?sh\b"
+)
 
 
 def check(case: Case) -> Iterator[Finding]:
