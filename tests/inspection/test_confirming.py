@@ -263,6 +263,12 @@ jobs:
         ("aquasecurity/trivy-action@master", "npm publish", False),  # it only looks at what is there
         ("actions/checkout@master", "npm publish", False),  # the commit that it fetches is the same
         ("other/free-disk-space@main", "npm publish", False),
+        ("chromaui/action@latest", "npm publish", False),
+        (
+            "other/setup@v1",
+            "bash -c $(curl -fsSL https://raw.githubusercontent.com/Homebrew/install/HEAD/install.sh) && npm publish",
+            False,
+        ),
         ("other/setup@v1", "curl -sSf https://sh.rustup.rs | sh -s -- --default-toolchain 1.88.0 && npm publish", False),
     ],
 )
@@ -304,6 +310,12 @@ def test_a_secret_of_a_trial_may_open_nothing_else(tmp_path: Path, path: str, sh
     (tmp_path / "a/b/c" / path).parent.mkdir(exist_ok=True, parents=True)
     text = '{"mcpServers": {"pay": {"command": "npx", "args": ["pay-mcp"], "env": {"API_TOKEN": "a1B2c3D4e5F6g7H8"}}}}'
     assert (findings(tmp_path / "a/b/c", path, text)["R-36"].holds_if is None) is shown
+
+
+def test_what_a_script_fetches_to_work_on_files_moves_nothing_outside(tmp_path: Path) -> None:
+    text = "#!/bin/bash\ncurl -O https://raw.githubusercontent.com/other/tools/master/sources.py\npython sources.py\n"
+    assert findings(tmp_path, "sources.sh", text)["R-41"].holds_if is not None
+    assert findings(tmp_path, "ship.sh", f"{text}kubectl apply -f shop.yml\n")["R-41"].holds_if is None
 
 
 def test_a_secret_of_a_workflow_may_be_of_a_service_beside_it(tmp_path: Path) -> None:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from halfway.inspection.quoting import LONGEST, holds_secret, quoted
 from halfway.inspection.redacting import HIDDEN, shown_words
 
 KEY = "a1B2c3D4" * 4
+
+
+def token(role: str) -> str:
+    """One that says itself whom it lets do what."""
+    payload = base64.urlsafe_b64encode(f'{{"iss":"shop","role":"{role}"}}'.encode()).decode().rstrip("=")
+    return f"eyJhbGciOiJIUzI1NiJ9.{payload}.abcdefgh12"
+
+
 SECRETS = [
     f"token: ghp_{KEY}",
     f"curl -H 'Authorization: Bearer {KEY}' https://x.example",
@@ -53,6 +63,9 @@ NAMES = [
     "OPENROUTER_API_KEY: sk-e2e-mock1",
     "export npm_config_electron_mirror_24=file:///deps/generic/",
     "    '-----BEGIN (RSA |EC |OPENSSH |)PRIVATE KEY-----'",
+    "    '-----BEGIN.*PRIVATE KEY-----'",
+    "NEXT_PUBLIC_SHOP_TOKEN: a1B2c3D4e5F6g7H8",
+    f"SHOP_KEY: {token('anon')}",
     "if git diff | grep -q -- '-----BEGIN RSA PRIVATE KEY-----'; then",
     "echo DATABASE_URL=postgres://user:pass@ep-1.shop.example/shop",
     "JWT_SIGNING_KEY=CHANGE_ME_apart_from_shop_secret_key_token_urlsafe_64",
@@ -68,6 +81,10 @@ def test_names_of_secrets_and_what_stands_in_for_them_are_no_secrets(text: str) 
 def test_a_secret_is_taken_out_and_noticed(text: str) -> None:
     assert KEY not in quoted(text)
     assert holds_secret(text)
+
+
+def test_a_token_that_is_not_for_all_is_a_secret() -> None:
+    assert holds_secret(f"SHOP_KEY: {token('service')}")
 
 
 def test_a_key_beside_a_pattern_is_a_secret() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from functools import lru_cache
 
@@ -31,7 +32,8 @@ _STANDS_IN = re.compile(
     r"(?i)your|example|mock|\be2e\b|change|replace|placeholder|dummy|sample|fake|test|demo|local|insert|here|xxx|\*\*|\.\.\.|password|passwd|secret|token|_key|-key"
 )
 # A pattern by which somebody looks for keys, or what is shown of one.
-_SOUGHT = re.compile(r"BEGIN [^-\n]{0,40}[(\[|?*\\]|\b(?:e?grep|rg|gitleaks)\b.*BEGIN")
+_SOUGHT = re.compile(r"BEGIN\b[^-\n]{0,40}?[(\[|?*\\.]|\b(?:e?grep|rg|gitleaks)\b.*BEGIN")
+_OF_PAGES = re.compile(r"\b(?:NEXT_PUBLIC|VITE|REACT_APP|NUXT_PUBLIC|EXPO_PUBLIC|GATSBY)_\w+[\"']?\s*[:=]")
 _MADE_UP = re.compile(r"(?i)your|example|placeholder|xxx|change[-_ ]?me|replace[-_ ]?(?:me|this|with)|secret_key_token|\.{3}|\u2026")
 _REFERENCE = re.compile(r"(?i)^(?:arn:|op:|vault|file:|https?:|projects/|[./~@-])|^[a-z_][\w-]*(?:\.[a-z_][\w-]*)+$")
 
@@ -82,6 +84,8 @@ def _safe(text: str) -> str:
 def holds_secret(text: str) -> bool:
     """Whether a literal secret stands in the text; an address is none, nor is what stands in for one or opens only this machine."""
     text = text[:LONGEST_LINE]
+    if _OF_PAGES.search(text):
+        return False  # it is built into pages that everybody may read
     if has_form(text):
         return True
     in_query = () if _OPEN_KEYS.search(text) else _VALUE_IN_QUERY.finditer(text)
@@ -95,7 +99,19 @@ def holds_secret(text: str) -> bool:
 
 def has_form(text: str) -> bool:
     """Whether something stands in the text that by its form can be nothing but a secret, and is neither made up nor looked for."""
-    return any(not _MADE_UP.search(match[0]) and not ("KEY-----" in match[0] and _SOUGHT.search(text)) for match in BY_FORM.finditer(text))
+    return any(
+        not _MADE_UP.search(match[0]) and not _is_for_all(match[0]) and not ("KEY-----" in match[0] and _SOUGHT.search(text))
+        for match in BY_FORM.finditer(text)
+    )
+
+
+def _is_for_all(key: str) -> bool:
+    """Whether it is a token whose own text says that everybody may have it: what pages hand to each of their readers."""
+    payload = key.split(".")[1] if key.startswith("eyJ") and "." in key else ""
+    try:
+        return b'"role":"anon"' in base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)).replace(b" ", b"")
+    except ValueError:
+        return False
 
 
 def _stands_in(password: str) -> bool:

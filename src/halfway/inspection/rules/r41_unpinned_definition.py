@@ -18,7 +18,7 @@ _USES = re.compile(r"\buses:\s*[\"']?([\w.-]+)/\S+")
 # What looks at what is there, fetches it, or installs what installs a version that is named.
 _SHAPES_NOTHING = re.compile(
     r"(?i)\buses:.*(?:trivy|snyk|codecov|gitleaks|semgrep|codeql|sonar|[-_/]lint|linter|actions/(?:checkout|cache)@|disk-space|build-space"
-    r"|timezone|visuali[sz]er|diagram|badge|contrib(?:utors)?\b|wakatime|[/-]snk\b|pr-agent|reviewdog|code-?review)|\bsh\.rustup\.rs\b"
+    r"|timezone|visuali[sz]er|diagram|badge|contrib(?:utors)?\b|wakatime|[/-]snk\b|pr-agent|reviewdog|code-?review|chroma)|\bsh\.rustup\.rs\b|/Homebrew/install/"
 )
 _RAW = re.compile(r"raw\.githubusercontent\.com/([\w.-]+)/")
 _INSTALLER = re.compile(r"(?i)(?:^|[/_.-])(?:install|setup|bootstrap|provision)[\w.-]*$")  # which brings the newest on purpose
@@ -46,6 +46,8 @@ def _is_shown(case: Case, step: Step | None) -> bool:
     if case.flow.format == "shell" and (installs or all(_INSTALLS.search(fact.quote) for fact in facts)):
         return False
     acting = [one for one in case.ways.steps if (outward(one) or one.opaque is not None) and not is_for_few(case.flow, one)]
+    if case.flow.format == "shell" and not any(outward(one) for one in acting):
+        return False  # nothing is known to go outside
     return not all(tells_team(one) or in_a_channel(one) or _SAYS.search(told(one)) for one in acting)
 
 

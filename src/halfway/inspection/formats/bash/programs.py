@@ -77,7 +77,7 @@ _OUTWARD = re.compile(
 )
 _WORKED_ON = re.compile(r"(?i)(?:mails|invoices|bills|orders)(?=[-_.]|$)")
 _WITHIN = re.compile(
-    r"(?i)(?:^|[/_:.-])(?:test|tests|smoke|lint|build|check|setup|install|format|compile|bench|verify|typecheck|configure|activate|rubocop|phpunit|eslint|audit"
+    r"(?i)(?:^|[/_:.-])(?:test|tests|smoke|lint|build|check|setup|install|format|compile|bench|verify|typecheck|configure|activate|rubocop|phpunit|eslint|mypy|ruff|pytest|validation|audit"
     r"|assert|detect|(?:update|bump|set)[-_]?(?:\w*[-_])?versions?\b|wait|validate|coverage|gen|doc|clean)|(?:^|/)run[-_]?tests?\b"
 )
 
