@@ -26,10 +26,10 @@ from halfway_report.standin_voices import Script
 from tests.cli.test_inspect import RELEASE, SECRET
 
 GOOD = """Verdict: STOP
-The release flow makes a new name each time: R-09, release.yml:14.
+The release flow makes a new name each time: R-09, release.yml:14 (needs confirmation).
 What may already have happened needs confirmation."""
 KOREAN = """결론: 중단
-R-09: 이름을 지금 가장 새로운 것에서 가져옵니다(release.yml:14).
+R-09: 이름을 지금 가장 새로운 것에서 가져옵니다(release.yml:14, 확인 필요).
 이미 일어났을 수 있는 일은 확인 필요입니다."""
 LIE = GOOD.replace("STOP", "PROCEED")
 

@@ -12,7 +12,7 @@ from halfway.errors import Conflict
 from halfway.testing import HoldAt
 from tests.engine.harness import Calls, Harness, Order, flow, until
 from tests.faults.checks import all_is_well
-from tests.faults.zombies import HoldLater, without_sweep
+from tests.faults.zombies import HoldArmed, without_sweep
 
 WHY = "ordered twice"
 PAIRS = 300
@@ -62,25 +62,24 @@ def test_a_cancel_between_the_last_return_and_the_end_wins(harness: type[Harness
     stands(h, run, heard)
 
 
-def one_step(calls: Calls) -> Workflow[Order]:
+def test_a_cancel_while_the_end_is_about_to_be_committed_is_told_that_it_came_too_late(harness: type[Harness]) -> None:
+    """B11: the end holds the run, and the cancel waits for it."""
+    begun, go_on = threading.Event(), threading.Event()
     wf = flow()
 
     @wf.step(Effect.READ)
     def last(step: Step[Order]) -> None:
-        calls.add("LAST")
+        begun.set()
+        assert go_on.wait(30)
 
-    return wf
-
-
-def test_a_cancel_while_the_end_is_about_to_be_committed_is_told_that_it_came_too_late(harness: type[Harness]) -> None:
-    """B11: the end holds the run, and the cancel waits for it."""
-    calls = Calls()
-    wf = one_step(calls)
-    hold = HoldLater("pump.before_commit", 2)  # the first commit starts the step
+    hold = HoldArmed("pump.before_commit")
     h, other = harness(wf, points=hold), harness(wf)
     run = h.start(wf, Order())
     assert other.status(run) is RunStatus.PENDING
     with without_sweep(h), ThreadPoolExecutor(1) as pool:
+        assert begun.wait(30)
+        hold.armed = True  # what is committed next is the end
+        go_on.set()
         hold.wait()
         heard: Future[str] = pool.submit(cancel, other, run)
         with pytest.raises(TimeoutError):

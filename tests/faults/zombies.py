@@ -53,6 +53,16 @@ def sweeper(h: Harness, points: Points | None = None) -> Sweep:
     return Sweep(store.runs, store.lives, Catalog(store.runs, list(h.app.workflows.values())), AT_ONCE, points or h.app._points, own="none")
 
 
+class HoldArmed(HoldAt):
+    """Holds the first thread that reaches a point once the test has armed it, however often others have been there."""
+
+    armed = False
+
+    def reached(self, name: str) -> None:
+        if self.armed:
+            super().reached(name)
+
+
 class HoldLater(HoldAt):
     """Holds the thread that reaches a point for the n-th time."""
 
