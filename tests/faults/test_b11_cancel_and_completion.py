@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from halfway import Effect, Run, RunStatus, Step, Workflow
+from halfway import Effect, Run, RunStatus, Step
 from halfway.errors import Conflict
 from halfway.testing import HoldAt
 from tests.engine.harness import Calls, Harness, Order, flow, until

@@ -92,7 +92,7 @@ def test_what_hangs_is_shown_where_something_hangs_on_it(tmp_path: Path, on: str
     assert (findings(tmp_path, "a.yml", UNTIMED.format(on=on, step=step))["R-15"].holds_if is None) is shown
 
 
-@pytest.mark.parametrize(("until", "shown"), [("self.asked", True), ("not self.paused", False)])
+@pytest.mark.parametrize(("until", "shown"), [("self.asked", True), ("not self.paused", False), ("not self._pause_requested", False)])
 def test_a_wait_that_a_person_ends_is_meant(tmp_path: Path, until: str, shown: bool) -> None:
     assert (findings(tmp_path, "a.py", WAITS.format(until))["R-15"].holds_if is None) is shown
 

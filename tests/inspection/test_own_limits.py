@@ -258,6 +258,7 @@ def test_of_a_file_that_names_what_is_not_known_there_nothing_is_said(tmp_path: 
         ("staging-to-production", "- run: flyctl deploy\n", True),
         ("release", "- name: Build, test and publish\n  run: flyctl deploy\n", True),
         ("nightly", "- run: docker push shop/web\n", False),
+        ("cleanup-images", "- run: flyctl deploy\n", False),
         ("release", "- name: Publish the docs\n  run: docker push shop/web\n", False),
         ("develop-tools", "- run: docker push shop/web\n", False),
         ("latest", "- run: terraform init && terraform apply -auto-approve\n", True),

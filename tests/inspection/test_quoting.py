@@ -65,6 +65,7 @@ NAMES = [
     "    '-----BEGIN (RSA |EC |OPENSSH |)PRIVATE KEY-----'",
     "    '-----BEGIN.*PRIVATE KEY-----'",
     "NEXT_PUBLIC_SHOP_TOKEN: a1B2c3D4e5F6g7H8",
+    'weak=("sk-1234567890abcdef")',
     f"SHOP_KEY: {token('anon')}",
     "if git diff | grep -q -- '-----BEGIN RSA PRIVATE KEY-----'; then",
     "echo DATABASE_URL=postgres://user:pass@ep-1.shop.example/shop",

@@ -34,7 +34,9 @@ _STANDS_IN = re.compile(
 # A pattern by which somebody looks for keys, or what is shown of one.
 _SOUGHT = re.compile(r"BEGIN\b[^-\n]{0,40}?[(\[|?*\\.]|\b(?:e?grep|rg|gitleaks)\b.*BEGIN")
 _OF_PAGES = re.compile(r"\b(?:NEXT_PUBLIC|VITE|REACT_APP|NUXT_PUBLIC|EXPO_PUBLIC|GATSBY)_\w+[\"']?\s*[:=]")
-_MADE_UP = re.compile(r"(?i)your|example|placeholder|xxx|change[-_ ]?me|replace[-_ ]?(?:me|this|with)|secret_key_token|\.{3}|\u2026")
+_MADE_UP = re.compile(
+    r"(?i)your|example|placeholder|xxx|change[-_ ]?me|replace[-_ ]?(?:me|this|with)|secret_key_token|1234567890|abcdef123|\.{3}|\u2026"
+)
 _REFERENCE = re.compile(r"(?i)^(?:arn:|op:|vault|file:|https?:|projects/|[./~@-])|^[a-z_][\w-]*(?:\.[a-z_][\w-]*)+$")
 
 

@@ -61,7 +61,7 @@ _TESTS = re.compile(r"(?i)(?<![a-z])(?:tests?|testing|e2e|qa|lint(?:er|ing)?|smo
 _ACTS = re.compile(r"(?i)deploy|publish|release|ship|promote|(?<![a-z])(?:prod(?:uction)?|live)(?![a-z])")
 _FOR_FEW = re.compile(
     r"(?i)(?<![a-z])(?:dev|develop(?:ment)?|snapshots?|previews?|ephemeral|nightly|nightlies|canary|staging|sandbox|demo"
-    r"|docs?|documentation|mkdocs|docusaurus|storybook|sphinx)(?![a-z])"
+    r"|clean-?up|prune|housekeeping|docs?|documentation|mkdocs|docusaurus|storybook|sphinx)(?![a-z])"
 )
 _LIVE = re.compile(r"(?i)(?<![a-z])(?:prod(?:uction)?|live|promote)(?![a-z])")
 _TRIAL_SHELF = re.compile(r"(?i)test\.?pypi|[-/](?:example|demo|sample)s?(?![\w-])")

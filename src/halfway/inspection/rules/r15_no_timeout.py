@@ -47,7 +47,7 @@ PUT_UP = SENT | {Kind.DEPLOY}
 _AS_A_WHOLE = re.compile(r"(?i)pages|hosting|vercel|netlify|static-web-apps|wrangler|surge")  # a page is the old one or the new one
 MADE = frozenset({Kind.CREATE, Kind.UNKNOWN})
 _LOCAL = re.compile(r"(?:open|os\.\w+|shutil\.\w+|pathlib\.[\w.]+)\(|(?:which|rm|mv|cp|mkdir|ln|touch) ")  # the own machine does not hang
-_PAUSED = re.compile(r"(?i)(?<![a-z])paused?\b")  # a person lets it go on
+_PAUSED = re.compile(r"(?i)(?<![a-z])pause(?:d|_|\b)")  # a person lets it go on
 _OF_A_PERSON = re.compile(r"\b(?:userTask|manualTask)\b")  # it stands in a list of what somebody has to do
 SHORT = 3600.0  # seconds; who hangs no longer than that is missed soon enough
 
@@ -136,6 +136,8 @@ def _is_shown(case: Case, step: Step | None) -> bool:
         return before and (any(True for _ in case.ways.after(step)) or bool(case.ways.failing(step)))
     if case.flow.triggers and not any(starts_it(one, step) for one in case.flow.triggers):
         return False
+    if case.flow.format == "systemd" and Mark.WAIT not in step.marks and not _is_followed(case, step):
+        return False  # a unit that does one thing has left nothing halfway
     if case.flow.format == "kubernetes" and step.effect is not None and step.effect.action.startswith("db."):
         return False  # a statement within the cluster; who hangs there is seen as a job that is not done
     if step.effect is None or not step.effect.action or REQUESTS.match(step.effect.action) is not None or kinds(step) == DELETED:
