@@ -32,7 +32,7 @@ _SHOWN = re.compile(
     r"(?:^|[\s;&|({])(?:(?:log|print|echo|msg|say)(?:_\w+)?|printf|info|warn(?:ing)?|err(?:or)?|die|fail|usage|hint|note"
     r"|\w+_(?:error|warn|info|log|msg|fail|die))\s+(?:-\w+\s+)*[\"'](?:(?!\$\(|`)[^\"'])*$"
 )
-_TO_COME = re.compile(r"#.*(?i:\breplaced?\b|replace_|placeholder)")  # what stands there is still to be put in
+_TO_COME = re.compile(r"\bsed\b.*s([|#/,@]).*image:|#.*(?i:\breplaced?\b|replace_|placeholder)")  # what stands there is still to be put in
 # A mere system, of which every version does the same few things.
 _SYSTEM = re.compile(
     r"\bimage:\s*[\"']?(?:docker\.io/)?(?:library/)?(?:busybox|alpine|debian|ubuntu|archlinux|fedora|centos|rockylinux|almalinux|amazonlinux|opensuse/\w+|kalilinux/\S+)(?::latest)?[\"']?\s*$"

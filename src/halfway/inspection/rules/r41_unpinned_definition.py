@@ -21,7 +21,7 @@ _SHAPES_NOTHING = re.compile(
     r"|timezone|visuali[sz]er|diagram|badge|contrib(?:utors)?\b|wakatime|[/-]snk\b|pr-agent|reviewdog|code-?review|chroma)|\bsh\.rustup\.rs\b|/Homebrew/install/"
 )
 _RAW = re.compile(r"raw\.githubusercontent\.com/([\w.-]+)/")
-_INSTALLER = re.compile(r"(?i)(?:^|[/_.-])(?:install|setup|bootstrap|provision)[\w.-]*$")  # which brings the newest on purpose
+_INSTALLER = re.compile(r"(?i)(?:^|[/_.-])(?:(?:un)?install|setup|bootstrap|provision)[\w.-]*$")  # which brings the newest on purpose
 _INSTALLS = re.compile(
     r"\b(?:ba|z)?sh\s+-c\s+[\"']?\$\(\s*(?:curl|wget)\b|\b(?:curl|wget)\b(?!.*raw\.githubusercontent\.com)[^|]*\|\s*(?:sudo\s+)?(?:-\S+\s+)*(?:ba|z)?sh\b"
 )
