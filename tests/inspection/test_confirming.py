@@ -83,6 +83,7 @@ PUSH, CLOCK, HAND = "push", "{schedule: [{cron: '0 4 * * *'}], push: }", "workfl
         (PUSH, "run: twine upload a\n    concurrency: ship", True),
         (PUSH, "run: twine upload a\n    concurrency: {group: ship, cancel-in-progress: true}", False),  # the next run ends it
         (CLOCK, "run: terraform init && terraform apply -auto-approve", False),  # the next run comes to the same end
+        (HAND, "run: ssh -i id host make restock", False),  # who has started it sees its last step hang
         (HAND, "run: terraform init && terraform apply -auto-approve", False),  # who has started it sees it hang
         (CLOCK, "run: gh issue create --title x --body y", False),  # one request, which its client gives up
         (CLOCK, "run: ssh host make restock", True),
@@ -264,6 +265,7 @@ jobs:
         ("actions/checkout@master", "npm publish", False),  # the commit that it fetches is the same
         ("other/free-disk-space@main", "npm publish", False),
         ("chromaui/action@latest", "npm publish", False),
+        ("trufflesecurity/trufflehog@main", "npm publish", False),
         (
             "other/setup@v1",
             "bash -c $(curl -fsSL https://raw.githubusercontent.com/Homebrew/install/HEAD/install.sh) && npm publish",

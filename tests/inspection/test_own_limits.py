@@ -234,6 +234,7 @@ def test_of_a_file_whose_jobs_wait_for_one_another_nothing_is_said(tmp_path: Pat
         ("env: {A: '${{ env.B }}'}", "env: {C: d}", "env may not name env there"),
         ("env: {A: b}", "env: {C: '${{ env.A }}'}", "env may not name env there"),
         ("env: {A: b}", "if: env.A == 'b'", "if may not name env there"),
+        ("env: {A: b}", "if: hashFiles('a.lock') != ''", "the condition of a job may not look at files"),
         ("env: {A: '${{ secrets.B }}'}", "environment: {name: web, url: 'https://x/${{ env.A }}'}", ""),
         ("env: {A: '${{ vars.environment }}'}", "if: github.event.env == 'secrets.A'", ""),
     ],
@@ -259,6 +260,7 @@ def test_of_a_file_that_names_what_is_not_known_there_nothing_is_said(tmp_path: 
         ("release", "- name: Build, test and publish\n  run: flyctl deploy\n", True),
         ("nightly", "- run: docker push shop/web\n", False),
         ("cleanup-images", "- run: flyctl deploy\n", False),
+        ("release", "- run: twine upload a\n- run: kubectl delete pod old\n", False),  # who clears up waits for nothing
         ("release", "- name: Publish the docs\n  run: docker push shop/web\n", False),
         ("develop-tools", "- run: docker push shop/web\n", False),
         ("latest", "- run: terraform init && terraform apply -auto-approve\n", True),

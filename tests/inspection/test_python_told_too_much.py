@@ -253,6 +253,20 @@ while True:
     {}
     time.sleep(9)
 """
+LOOKED_UP = """
+import psycopg
+import tenacity
+
+@tenacity.retry
+def book(order):
+    cur = psycopg.connect("dbname=shop").cursor()
+    cur.execute("SELECT id FROM bookings WHERE key = %s", (order.key,))
+    {}
+    cur.execute("UPDATE accounts SET balance = balance - %s WHERE id = %s", (order.amount, order.account))
+
+if __name__ == "__main__":
+    book(None)
+"""
 REFUSED = """
 import requests
 
@@ -419,6 +433,8 @@ PAIRS = [
      TRIED.format(limit="", error="subprocess.CalledProcessError", rest="").replace("    except", QUEUED), "R-14"),
     # it is looked for by a function of the file, or the receiver says that it is there
     (ASKS.format("SELECT id FROM orders WHERE id = ?"), ASKS.format("UPDATE orders SET seen = seen + 1"), "R-08 R-27"),
+    # a key that is looked up on the very cursor
+    (LOOKED_UP.format("if cur.fetchone() is not None:\n        return"), LOOKED_UP.format("print(cur.description)"), "R-01"),
     (REFUSED.format(422, "print(name)"), REFUSED.format(422, "raise ValueError"), "R-08 R-16"),
     (REFUSED.format(422, "print(name)"), REFUSED.format(503, "print(name)"), "R-08"),
     (CHANGES.format("patch"), CHANGES.format("post").replace("pulls/7", "pulls"), "R-16"),

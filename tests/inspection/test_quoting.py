@@ -65,6 +65,7 @@ NAMES = [
     "    '-----BEGIN (RSA |EC |OPENSSH |)PRIVATE KEY-----'",
     "    '-----BEGIN.*PRIVATE KEY-----'",
     "NEXT_PUBLIC_SHOP_TOKEN: a1B2c3D4e5F6g7H8",
+    "https://shop-dsn.algolia.net/1/indexes/*/queries?x-algolia-api-key=ab12cd34ef56ab12",
     'weak=("sk-1234567890abcdef")',
     f"SHOP_KEY: {token('anon')}",
     "if git diff | grep -q -- '-----BEGIN RSA PRIVATE KEY-----'; then",

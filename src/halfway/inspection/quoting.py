@@ -33,6 +33,7 @@ _STANDS_IN = re.compile(
 )
 # A pattern by which somebody looks for keys, or what is shown of one.
 _SOUGHT = re.compile(r"BEGIN\b[^-\n]{0,40}?[(\[|?*\\.]|\b(?:e?grep|rg|gitleaks)\b.*BEGIN")
+_FOR_SEARCH = re.compile(r"(?i)(?<=[?&])x-algolia-api-key=\w+")  # in an address it is the one that every page has
 _OF_PAGES = re.compile(r"\b(?:NEXT_PUBLIC|VITE|REACT_APP|NUXT_PUBLIC|EXPO_PUBLIC|GATSBY)_\w+[\"']?\s*[:=]")
 _MADE_UP = re.compile(
     r"(?i)your|example|placeholder|xxx|change[-_ ]?me|replace[-_ ]?(?:me|this|with)|secret_key_token|1234567890|abcdef123|\.{3}|\u2026"
@@ -85,7 +86,7 @@ def _safe(text: str) -> str:
 
 def holds_secret(text: str) -> bool:
     """Whether a literal secret stands in the text; an address is none, nor is what stands in for one or opens only this machine."""
-    text = text[:LONGEST_LINE]
+    text = _FOR_SEARCH.sub("", text[:LONGEST_LINE])
     if _OF_PAGES.search(text):
         return False  # it is built into pages that everybody may read
     if has_form(text):

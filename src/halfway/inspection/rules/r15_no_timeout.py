@@ -164,6 +164,9 @@ def _is_missed(case: Case, step: Step) -> bool:
     """Whether something is left half done or held up where it hangs: alone, what is put up as a whole is there or is not."""
     if is_for_few(case.flow, step):
         return False
+    watched = {one.kind for one in case.flow.triggers} == {Starting.MANUAL}
+    if watched and not _is_followed(case, step):
+        return False  # who has started it sees that its last step hangs
     if _is_followed(case, step):
         return True
     whole = kinds(step) <= PUT_UP and (bool(kinds(step) & SENT) or _AS_A_WHOLE.search(told(step)) is not None)
@@ -176,7 +179,8 @@ def _guards(case: Case, step: Step) -> Iterator[Guard]:
 
 
 def _is_followed(case: Case, step: Step) -> bool:
-    return any((outward(one) or one.opaque is not None) and not tells_team(one) for one in case.ways.after(step))
+    after = (one for one in case.ways.after(step) if kinds(one) != DELETED or one.opaque is not None)  # who clears up waits for nothing
+    return any((outward(one) or one.opaque is not None) and not tells_team(one) for one in after)
 
 
 def _is_done_anew(case: Case, step: Step) -> bool:

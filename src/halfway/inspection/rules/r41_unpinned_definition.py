@@ -17,7 +17,7 @@ _SAYS = re.compile(r"(?i)slack|discord|telegram|teams|[-/]chat|notif")  # an act
 _USES = re.compile(r"\buses:\s*[\"']?([\w.-]+)/\S+")
 # What looks at what is there, fetches it, or installs what installs a version that is named.
 _SHAPES_NOTHING = re.compile(
-    r"(?i)\buses:.*(?:trivy|snyk|codecov|gitleaks|semgrep|codeql|sonar|[-_/]lint|linter|actions/(?:checkout|cache)@|disk-space|build-space"
+    r"(?i)\buses:.*(?:trivy|snyk|trufflehog|dependency-check|checkov|kics|grype|bandit|codecov|gitleaks|semgrep|codeql|sonar|[-_/]lint|linter|actions/(?:checkout|cache)@|disk-space|build-space"
     r"|timezone|visuali[sz]er|diagram|badge|contrib(?:utors)?\b|wakatime|[/-]snk\b|pr-agent|reviewdog|code-?review|chroma)|\bsh\.rustup\.rs\b|/Homebrew/install/"
 )
 _RAW = re.compile(r"raw\.githubusercontent\.com/([\w.-]+)/")

@@ -37,6 +37,8 @@ def refuse_what_never_runs(root: Node) -> None:
     _refuse_strangers(root)
     _refuse_unknown_names(root, {"env": ("env", "run-name", "concurrency"), "secrets": ("run-name", "concurrency")})
     for _, job in root.get("jobs").items():
+        if "hashFiles(" in job.get("if").text:
+            raise _refusal(job.get("if").span.line, "the condition of a job may not look at files")
         _refuse_unknown_names(job, _IN_A_JOB)
         steps = job.get("steps")
         if steps.there and not isinstance(steps.value, list):

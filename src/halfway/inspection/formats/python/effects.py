@@ -404,5 +404,5 @@ def reads(expr: ast.AST, frame: Frame, knowledge: Knowledge) -> ast.Call | None:
 
 _LOOKING = re.compile(
     r"^(exists|is_\w*(sent|done|processed|paid)|already_\w+|has_\w+|find(_\w+)?|search(_\w+)?|list(_\w+)?|retrieve"
-    r"|get_(by_|existing_)\w+|lookup(_\w+)?|first|one_or_none|sismember|setnx)$"
+    r"|get_(by_|existing_)\w+|lookup(_\w+)?|first|one_or_none|fetch(?:one|all|val|row)|scalar(?:_one_or_none)?|sismember|setnx)$"
 )
