@@ -89,6 +89,10 @@ def test_a_token_that_is_not_for_all_is_a_secret() -> None:
     assert holds_secret(f"SHOP_KEY: {token('service')}")
 
 
+def test_a_key_beside_one_for_everybody_is_a_secret() -> None:
+    assert holds_secret(f"docker build --build-arg NEXT_PUBLIC_SHOP_TOKEN=a1B2c3D4e5F6g7H8 --build-arg T=ghp_{KEY} .")
+
+
 def test_a_key_beside_a_pattern_is_a_secret() -> None:
     assert holds_secret(f"curl -u bot:ghp_{KEY} https://x.example/pem | grep BEGIN")
 

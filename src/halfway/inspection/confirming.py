@@ -43,4 +43,4 @@ def _reached_at_all(case: Case, finding: Finding) -> Said | None:
 def _reached(step: Step, finding: Finding) -> Said | None:
     kind, _, what = (step.extra.get("unreached") or step.extra.get("lacks", "")).partition(":")
     text = REASONS.get(kind)
-    return None if text is None else Said(text, {"what": told(step), **finding.inference.params, "action": what.removeprefix("::")})
+    return None if text is None else Said(text, {"what": told(step), **finding.inference.params, "action": what})

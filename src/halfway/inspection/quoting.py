@@ -33,8 +33,10 @@ _STANDS_IN = re.compile(
 )
 # A pattern by which somebody looks for keys, or what is shown of one.
 _SOUGHT = re.compile(r"BEGIN\b[^-\n]{0,40}?[(\[|?*\\.]|\b(?:e?grep|rg|gitleaks)\b.*BEGIN")
-_FOR_SEARCH = re.compile(r"(?i)(?<=[?&])x-algolia-api-key=\w+")  # in an address it is the one that every page has
-_OF_PAGES = re.compile(r"\b(?:NEXT_PUBLIC|VITE|REACT_APP|NUXT_PUBLIC|EXPO_PUBLIC|GATSBY)_\w+[\"']?\s*[:=]")
+# What is built into pages, and the key for a search that every page has: who reads them has it.
+_FOR_EVERYBODY = re.compile(
+    r"\b(?:NEXT_PUBLIC|VITE|REACT_APP|NUXT_PUBLIC|EXPO_PUBLIC|GATSBY)_\w+[\"']?\s*[:=]\s*[\"']?[^\s\"']*|(?i:(?<=[?&])x-algolia-api-key=\w+)"
+)
 _MADE_UP = re.compile(
     r"(?i)your|example|placeholder|xxx|change[-_ ]?me|replace[-_ ]?(?:me|this|with)|secret_key_token|1234567890|abcdef123|\.{3}|\u2026"
 )
@@ -86,9 +88,7 @@ def _safe(text: str) -> str:
 
 def holds_secret(text: str) -> bool:
     """Whether a literal secret stands in the text; an address is none, nor is what stands in for one or opens only this machine."""
-    text = _FOR_SEARCH.sub("", text[:LONGEST_LINE])
-    if _OF_PAGES.search(text):
-        return False  # it is built into pages that everybody may read
+    text = _FOR_EVERYBODY.sub("", text[:LONGEST_LINE])
     if has_form(text):
         return True
     in_query = () if _OPEN_KEYS.search(text) else _VALUE_IN_QUERY.finditer(text)

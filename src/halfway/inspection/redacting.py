@@ -93,9 +93,9 @@ _NAMED = (
     r"|(?<![A-Za-z])(?:pass|pwd|pw|pin)|(?<=_)(?:pass|pwd)|(?<=[a-z])(?-i:Pass|Pwd)"
 )
 _QUOTED = r"\"(?P<two>(?:[^\"\\\n]|\\.)*)\"?|'(?P<one>[^'\n]*)'?|`(?P<back>[^`\n]*)`?"
-_VALUE = rf"(?P<value>{_QUOTED}|[^\s\"'`;|&]+)"
 _OF_DIGITS = re.compile(r"(?i)pass|pwd|(?<![a-z])p(?:in|w)\b|secret|(?<!\w)x-")
-_VALUE_OR_REST = rf"{_QUOTED}|[^\s\"'`;|&]+"
+_ANY_VALUE = rf"{_QUOTED}|[^\s\"'`;|&]+"
+_VALUE = rf"(?P<value>{_ANY_VALUE})"
 _ASSIGNED = re.compile(rf"(?i)(?P<lead>(?:{_NAMED})[\"']?\s{{0,20}}(?:=>|[:=])\s{{0,20}}(?:(?:bearer|basic)\s+)?)(?![=>]){_VALUE}")
 # A header goes to its closing quote, and where it has none to the end of its line.
 _HEADER = re.compile(r"(?i)(?P<lead>\b(?:(?:proxy-)?authorization|(?:set-)?cookie)[\"']?\s{0,20}[:=]\s{0,20}[\"'`]?)(?P<value>[^\"'`\n,]+)")
@@ -184,11 +184,11 @@ _BESIDE_NAME = tuple(
         (rf"\b(?:env|environ)\.{_SAYS_SECRET}\s{{0,20}}(?:\|\||\?\?)\s{{0,20}}", _QUOTED),
         (rf"\$\{{{_SAYS_SECRET}:?[-=]", r"[^\s}\"'$]{1,200}(?=\})"),
         (rf"<(?:\w{{1,20}}:)?{_SAYS_SECRET}(?:\s[^<>]{{0,100}})?>", r"[^<>\n]{1,200}(?=</)"),
-        (r"\b(?:x-[\w-]{0,40}(?:key|auth|pin|pass|code|signature)|[\w-]{0,40}subscription-key)[\"']?\s{0,20}[:=]\s{0,20}", _VALUE_OR_REST),
+        (r"\b(?:x-[\w-]{0,40}(?:key|auth|pin|pass|code|signature)|[\w-]{0,40}subscription-key)[\"']?\s{0,20}[:=]\s{0,20}", _ANY_VALUE),
         (rf"(?:{_NAMED})\\{{0,3}}[\"']?\s{{0,20}}[:=]\s{{0,20}}\\{{1,3}}[\"']", r"[^\"'\\]{1,200}"),
         (rf"(?<=[\"'])(?:{_NAMED})=", r"[^\"'&\n]{1,200}(?=[\"'])"),
-        (rf"(?:{_NAMED})(?:\\=|%3d|:=)", _VALUE_OR_REST),
-        (rf"(?-i:(?<!\w){_KEY_NAMED}[\"']?\s{{0,20}}[:=]\s{{0,20}})", _VALUE_OR_REST),
+        (rf"(?:{_NAMED})(?:\\=|%3d|:=)", _ANY_VALUE),
+        (rf"(?-i:(?<!\w){_KEY_NAMED}[\"']?\s{{0,20}}[:=]\s{{0,20}})", _ANY_VALUE),
         (rf"(?:getenv|environ\.get|\benv|\bconfig)\(\s{{0,20}}[\"'](?-i:{_KEY_NAMED})[\"']\s{{0,20}},\s{{0,20}}", _QUOTED),
         (r"(?<![\w-])(?:-d|--data|--data-raw|-F|--form)[\s=]{1,20}[\"']?(?:key|auth|code)=", r"[^\s\"'&@]{1,200}"),
         (
@@ -199,12 +199,12 @@ _BESIDE_NAME = tuple(
         (r"\becho\s+(?:-\w+\s+)*[\"']?[\w.@-]{1,80}:", r"[^\s\"'|]{1,200}(?=[\"']?\s*\|\s*base64)"),
         (r"(?<![\w-])(?:-x|--proxy)[\s=]{1,20}[\"']?(?:\w+://)?[^\s:@\"'/]{1,80}:", r"[^\s@\"']{1,200}(?=@)"),
         (r"(?<![\w-])(?:-u|--user)[\s=]{1,20}[\"']?\$\{\{[^}]{0,100}\}\}:", r"[^\s\"'`;|&]+"),
-        (r"--from-literal[\s=]{1,20}[\"']?[\w.-]{1,100}=", _VALUE_OR_REST),
-        (r"\bgh (?:secrets?|variables?) set\b[^\n|;&]{0,100}?\s-b(?=\S)", _VALUE_OR_REST),
-        (r"_authToken[\s=]{1,20}", _VALUE_OR_REST),
-        (r"\bnuget push\s+\S{1,200}\s+(?!-)", _VALUE_OR_REST),
-        (rf"--arg(?:json)?\s+\w{{0,60}}?(?:{_NAMED})\s+", _VALUE_OR_REST),
-        (rf"\bprintf\s+'[^'\n]{{0,100}}?(?:{_NAMED})[^'\n]{{0,100}}'\s+", _VALUE_OR_REST),
+        (r"--from-literal[\s=]{1,20}[\"']?[\w.-]{1,100}=", _ANY_VALUE),
+        (r"\bgh (?:secrets?|variables?) set\b[^\n|;&]{0,100}?\s-b(?=\S)", _ANY_VALUE),
+        (r"_authToken[\s=]{1,20}", _ANY_VALUE),
+        (r"\bnuget push\s+\S{1,200}\s+(?!-)", _ANY_VALUE),
+        (rf"--arg(?:json)?\s+\w{{0,60}}?(?:{_NAMED})\s+", _ANY_VALUE),
+        (rf"\bprintf\s+'[^'\n]{{0,100}}?(?:{_NAMED})[^'\n]{{0,100}}'\s+", _ANY_VALUE),
         (r"[\"'](?:mysql\w*|mariadb\w*|sshpass)[\"'][^\]\n]{0,200}?[\"']-p", r"[^\s\"']{1,200}"),
         (r"[\"']auth[\"']\s{0,20}:\s{0,20}", _QUOTED),
         (r"\b(?:twilio\.rest\.)?Client\(\s{0,20}[\"'][^\"'\n]{0,100}[\"']\s{0,20},\s{0,20}", _QUOTED),

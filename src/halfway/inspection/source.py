@@ -41,7 +41,7 @@ class Node:
     span: Span
     there: bool = True
     begins: int = 0  # the line of the first line of a text that begins below its key; 0: it begins in the first line of the span
-    twice: str = ""  # of a whole file: the first key that stands twice in a mapping, and its line
+    twice: tuple[str, int] | None = None  # of a whole file: the first key that stands twice in a mapping, and its line
 
     @property
     def first_line(self) -> int:
@@ -354,7 +354,7 @@ class _Yaml:
     def __init__(self, source: Source, events: Iterator[Any]) -> None:
         self._source, self._events, self._left = source, events, MOST_OF_YAML
         self._anchors: dict[str, Node] = {}
-        self._twice = ""
+        self._twice: tuple[str, int] | None = None
 
     def whole(self) -> Node:
         """The first document."""
@@ -394,7 +394,7 @@ class _Yaml:
             made = self._node(next(self._events), join(path, key.written), depth + 1)
             span = Span(self._source.path, last.start_mark.line + 1, made.span.end, made.span.at)
             if key.written in entries and key.written != "<<":
-                self._twice = self._twice or f"line {last.start_mark.line + 1}: {key.written}"
+                self._twice = self._twice or (key.written, last.start_mark.line + 1)
             entries[key.written] = Node(made.value, span, begins=made.first_line)
         return entries, last.end_mark
 

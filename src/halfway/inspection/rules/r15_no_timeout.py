@@ -164,11 +164,10 @@ def _is_missed(case: Case, step: Step) -> bool:
     """Whether something is left half done or held up where it hangs: alone, what is put up as a whole is there or is not."""
     if is_for_few(case.flow, step):
         return False
-    watched = {one.kind for one in case.flow.triggers} == {Starting.MANUAL}
-    if watched and not _is_followed(case, step):
-        return False  # who has started it sees that its last step hangs
     if _is_followed(case, step):
         return True
+    if {one.kind for one in case.flow.triggers} == {Starting.MANUAL}:
+        return False  # who has started it sees that its last step hangs
     whole = kinds(step) <= PUT_UP and (bool(kinds(step) & SENT) or _AS_A_WHOLE.search(told(step)) is not None)
     before = any(case.ways.is_after(one, step) and outward(one) and not tells_team(one) for one in case.ways.steps)
     return not whole or before or any(not one.cancels for one in _guards(case, step))

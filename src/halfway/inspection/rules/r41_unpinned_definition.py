@@ -69,7 +69,7 @@ def _is_own(fact: Fact, case: Case) -> bool:
 
 
 def _is_same(owner: str, other: str) -> bool:
-    """Whether two names are of the same people: `acme`, and `acme-labs` or `acmeUI` beside it."""
+    """Whether two names are of the same people: `shopco`, and `shopco-labs` or `shopcoUI` beside it."""
     short, long = sorted((owner, other), key=len)
     return owner == other or (len(short) >= SAME and long.startswith(short))
 

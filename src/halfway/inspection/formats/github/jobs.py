@@ -14,7 +14,7 @@ from halfway.inspection.formats.github.handing import called_with, has_secret, s
 from halfway.inspection.formats.github.inputs import Broken
 from halfway.inspection.formats.github.steps import NOT_GIVEN, TOO_MANY, Follows, Making, fill, keyed, made
 from halfway.inspection.formats.github.triggers import repeaters
-from halfway.inspection.formats.github.unreached import fails, halts, lacks, never_begins
+from halfway.inspection.formats.github.unreached import brings, fails, halts, lacks, never_begins
 from halfway.inspection.formats.sequence import Draft, happens, joined, slug
 from halfway.inspection.model import Gate, Mark, OnError, Repeater, Repeating, Span, Step, Unread, When
 from halfway.inspection.quoting import quoted, safe
@@ -120,8 +120,9 @@ def _unit(job: Job, before: tuple[str, ...], calling: Calling, happened: bool, u
         yield from _called(job, frame, before, calling)
         return
     making, found = Making(job, frame, calling.broken, follows=calling.follows), list[Draft]()
+    brought = brings(job)
     for key, step in job.steps.items():
-        missing = lacks(step, job) if frame.passing else ""  # a machine of their own may have it
+        missing = lacks(step, brought) if frame.passing else ""  # a machine of their own may have it
         at = making if not missing else replace(making, frame=replace(making.frame, extra={**making.frame.extra, "lacks": missing}))
         found += made(key, step, at)
         if (why := halts(step, job)).startswith("command:"):  # of several Pythons the others are there

@@ -30,9 +30,9 @@ def refuse_what_never_runs(root: Node) -> None:
 
     Raises Unreadable.
     """
-    if root.twice:
-        where, _, key = root.twice.partition(": ")
-        raise _refusal(int(where.removeprefix("line ")), f"{quoted(key, 40)} stands twice")
+    if root.twice is not None:
+        key, line = root.twice
+        raise _refusal(line, f"{quoted(key, 40)} stands twice")
     _refuse_impossible_orders(root.get("jobs"))
     _refuse_strangers(root)
     _refuse_unknown_names(root, {"env": ("env", "run-name", "concurrency"), "secrets": ("run-name", "concurrency")})

@@ -10,7 +10,7 @@ from halfway.inspection.source import Node
 
 # Since November 2020, unless somebody allows them again.
 _OLD_COMMAND, _ALLOWED = (
-    re.compile(r"(?m)^[^\n#]*\b(?:echo|printf|print|Write-\w+)\b[^\n]*(::(?:set-env|add-path))\b"),
+    re.compile(r"(?m)^[^\n#]*\b(?:echo|printf|print|Write-\w+)\b[^\n]*::(set-env|add-path)\b"),
     "ACTIONS_ALLOW_UNSECURE_COMMANDS",
 )
 # Since January 2025, those of pages that use them, too, and the cache's since March.
@@ -22,7 +22,7 @@ _NO_VERSION = re.compile(r"[\w./-]+@v?$")  # what is called so is most likely a 
 _RETIRED = re.compile(r"ubuntu-(?:16|18|20)\.04|macos-1(?:0\.15|1|2|3)(?:-x?large)?|windows-20(?:16|19)")
 _APPLIES, _INITIALISES = (
     re.compile(r"\b(?:terraform|tofu)\b[^\n|;&]*\bapply\b"),
-    re.compile(r"\binit\b|terragrunt|\btfc\b|(?m:^\./)|atlantis|spacelift"),
+    re.compile(r"\binit\b|terragrunt|\btfc\b|atlantis|spacelift"),
 )
 # Without any of it these are turned away at once.
 _NEEDS_SECRET = re.compile(
@@ -37,13 +37,13 @@ _SECRET = re.compile(
 _LOGS_IN = re.compile(r"(?m)(?:^|[;&|(]|\$\()\s*(?:sudo\s+)?(?:ssh|scp|sftp|rsync)\s[^\n]*@")
 _BRINGS_KEY = re.compile(
     r"(?i)ssh-agent|ssh-key|ssh_key|ssh[-_]?private|private[-_]?key|\.ssh\b|\b(?:ssh|scp|sftp|rsync)\b[^\n]*\s-i\b|IdentityFile"
-    r"|sshpass|ssh-add|known_hosts|tailscale|cloudflared|\.pem\b|(?m:^\./)|\bkeys?\b"
+    r"|sshpass|ssh-add|known_hosts|tailscale|cloudflared|\.pem\b|\bkeys?\b"
 )
 _OF_MATRIX = re.compile(r"\$\{\{\s*matrix\.([\w-]+)\s*\}\}")
 
 
 def never_begins(job: Job) -> str:
-    """`action:` and the one for which GitHub ends the job before its first step, or `machine:` and what it has no more."""
+    """`action:` and the one for which GitHub ends the job before its first step, `version:` and one that names none, or `machine:`."""
     used = [step.get("uses").text for step in job.steps.values()]
     refused = next((f"action:{one}" for one in used if _REFUSED.match(one)), "")
     return refused or next((f"version:{one}" for one in used if _NO_VERSION.match(one)), "") or _retired(job)
@@ -79,22 +79,27 @@ def halts(step: Node, job: Job) -> str:
     return "python:" if _asks_for_no_python(step, job) else ""
 
 
-def lacks(step: Node, job: Job) -> str:
-    """What a step cannot do without, and its job is not seen to bring: `init` for Terraform, a `key` for another machine, any `secret`."""
-    run = step.get("run").text
-    whole = "\n".join(f"{one.get('uses').text}\n{one.get('run').text}\n{sources(one)}" for one in job.steps.values())
-    if _APPLIES.search(run) and not _INITIALISES.search(whole):
-        return "init"
-    if _LOGS_IN.search(run) and not _BRINGS_KEY.search(whole):
-        return "key"
-    return "secret" if _NEEDS_SECRET.search(f"{run}\n{step.get('uses').text}") and not _is_handed_any(job, whole) else ""
-
-
-def _is_handed_any(job: Job, whole: str) -> bool:
-    """Whether anything is handed to a job by which somebody else would know it."""
+def brings(job: Job) -> frozenset[str]:
+    """What the job as a whole is seen to bring of what its steps cannot do without; an action of the project may bring anything."""
+    used = [step.get("uses").text for step in job.steps.values()]
+    if any(one.startswith("./") for one in used):
+        return frozenset({"init", "key", "secret"})
+    said = sources(job.node)  # with all that its steps say
     token = any(one.get("permissions", "id-token").there or one.get("permissions").text == "write-all" for one in (job.node, job.root))
-    said = f"{whole}\n{sources(job.node)}\n{sources(job.root.get('env'))}"
-    return token or job.node.get("environment").there or _SECRET.search(said) is not None or re.search(r"(?m)^\./", whole) is not None
+    handed = token or job.node.get("environment").there or _SECRET.search(f"{said}\n{sources(job.root.get('env'))}") is not None
+    found = {"init": _INITIALISES.search(said) is not None, "key": _BRINGS_KEY.search(said) is not None, "secret": handed}
+    return frozenset(name for name, there in found.items() if there)
+
+
+def lacks(step: Node, brought: frozenset[str]) -> str:
+    """What a step cannot do without, and its job does not bring: `init` for Terraform, a `key` for another machine, any `secret`."""
+    run = step.get("run").text
+    needed = {
+        "init": _APPLIES.search(run),
+        "key": _LOGS_IN.search(run),
+        "secret": _NEEDS_SECRET.search(f"{run}\n{step.get('uses').text}"),
+    }
+    return next((name for name, match in needed.items() if match is not None and name not in brought), "")
 
 
 def _asks_for_no_python(step: Node, job: Job) -> bool:
